@@ -1,0 +1,65 @@
+"""The contract of a scaling law."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from bayescale.parameter import Parameter, Quantity
+
+Values = Mapping[str, Any]
+
+
+class Law(ABC):
+    """The mean loss of a finished training run, given what was spent on it.
+
+    To write a law, add one file to this folder with one frozen dataclass in it:
+
+    - ``inputs`` names the columns of a run that it reads;
+    - ``coefficients`` declares the paper's letters, and ``loss`` is the paper's equation in them;
+    - ``parameters`` declares what is sampled instead, each with a prior in planners' units, and
+      ``to_coefficients`` turns those into the letters. The letters of a power law are almost
+      perfectly correlated (.999 for A and alpha); the loss that each term leaves at a reference
+      run, the centre of the table, is not.
+
+    ``monotone`` names the inputs of which more never makes the mean loss worse, and ``domain`` the
+    range of each input over which the contract holds. A law holds no data and no draws, and does
+    not know what compute is. All methods broadcast over numpy and jax arrays and are
+    differentiable; the contract tests check the rest over the domain (never rises in the inputs
+    named, stays above its floor, finite, and ``to_parameters`` undoes ``to_coefficients``).
+    """
+
+    inputs: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[tuple[Parameter, ...]]
+    coefficients: ClassVar[tuple[Quantity, ...]]
+    monotone: ClassVar[tuple[str, ...]]
+    domain: ClassVar[Mapping[str, tuple[float, float]]]
+
+    @abstractmethod
+    def loss(self, letters: Values, run: Values) -> Any:
+        """Mean loss, in the unit of the table's loss.
+
+        Parameters
+        ----------
+        letters : mapping of str to array
+            One entry for each of ``coefficients``; shapes broadcast with those of ``run``.
+        run : mapping of str to array
+            One entry for each of ``inputs``, in its own unit (parameters, tokens).
+        """
+
+    @abstractmethod
+    def floor(self, letters: Values) -> Any:
+        """The loss that no run of this law goes below (0 where the law has no irreducible term)."""
+
+    @abstractmethod
+    def to_coefficients(self, values: Values, reference: Values) -> dict[str, Any]:
+        """The paper's letters from the values of ``parameters`` at the reference run.
+
+        ``values`` are in the parameters' own units (not on the unconstrained scale);
+        ``reference`` has one entry for each of ``inputs``.
+        """
+
+    @abstractmethod
+    def to_parameters(self, letters: Values, reference: Values) -> dict[str, Any]:
+        """The inverse of ``to_coefficients``."""
