@@ -1,0 +1,233 @@
+"""Where a law meets data: priors, pooling, law and noise make one density.
+
+Two values: a `Model` is what a user chooses, complete with every prior; a `Joint` is the part of
+it that decides the shape of the computation, hashable, so that one compiled program serves every
+table and every prior of the same shape.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from numpyro import handlers
+from numpyro.infer.util import potential_energy, transform_fn
+
+from bayescale.laws._law import Law
+from bayescale.model.noise import Noise, StudentT
+from bayescale.model.pooling import Complete, Kind, Pooling, draw
+from bayescale.parameter import Fixed, Parameter, Prior
+
+Data = Mapping[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Joint:
+    """The shape of a model: which parameters are pooled how, and how many groups there are."""
+
+    law: Law
+    noise: Noise
+    kinds: tuple[tuple[str, Kind], ...]
+    fixed: frozenset[str]
+    n_groups: int
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All unknowns, the law's first, then the noise's."""
+        return (*self.law.parameters, *self.noise.parameters)
+
+    def values(self, data: Data) -> dict[str, Any]:
+        """Sample every parameter, in its own unit: shape () or (n_groups,)."""
+        kinds = dict(self.kinds)
+        return {
+            p.name: data["fixed"][p.name]
+            if p.name in self.fixed
+            else p.prior.constrain(draw(p, kinds[p.name], data, self.n_groups), jnp)
+            for p in self.parameters
+        }
+
+    def __call__(self, data: Data) -> dict[str, Any]:
+        """The model, in numpyro's sense; returns values, letters and the mean log loss of each run."""
+        values = self.values(data)
+        letters = self.law.to_coefficients(values, data["reference"])
+        of_runs = functools.partial(_of_runs, group=data["group"])
+        mean = jnp.log(self.law.loss(of_runs(letters), data["run"]))
+        scatter = self.noise.distribution(mean, of_runs(values), data["se"])
+        with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
+            numpyro.sample("log_loss", scatter, obs=data["log_loss"])
+        return {"values": values, "letters": letters, "mean": mean, "log_likelihood": scatter.log_prob(data["log_loss"])}
+
+
+def _of_runs(values: Mapping[str, Any], group: Any) -> dict[str, Any]:
+    return {name: v[group] if jnp.ndim(v) else v for name, v in values.items()}
+
+
+@functools.cache
+def sites(joint: Joint, n_rows: int) -> dict[str, tuple[int, ...]]:
+    """Shape of every sampled site, in the order in which a flat vector holds them."""
+
+    def latent() -> dict[str, Any]:
+        trace = handlers.trace(handlers.seed(joint, jnp.zeros(2, jnp.uint32))).get_trace(_blank(joint, n_rows))
+        return {name: s["value"] for name, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
+
+    with jax.enable_x64(True):
+        return {name: a.shape for name, a in jax.eval_shape(latent).items()}
+
+
+def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
+    """Data of the right shapes, for tracing only."""
+    one = {p.name: 1.0 for p in joint.parameters}
+    row = jnp.ones(n_rows)
+    return {
+        "run": dict.fromkeys(joint.law.inputs, row),
+        "reference": dict.fromkeys(joint.law.inputs, 1.0),
+        "log_loss": row,
+        "se": row,
+        "group": jnp.zeros(n_rows, jnp.int32),
+        "mask": row > 0,
+        "prior_loc": one,
+        "prior_spread": one,
+        "between_groups": one,
+        "fixed": one,
+        "centered": {p.name: jnp.zeros(max(joint.n_groups, 1)) for p in joint.parameters},
+    }
+
+
+def unpack(joint: Joint, z: Any, n_rows: int) -> dict[str, Any]:
+    """Split a flat unconstrained vector (..., d) into its sites."""
+    out, at = {}, 0
+    for name, shape in sites(joint, n_rows).items():
+        size = int(np.prod(shape))
+        out[name] = z[..., at : at + size].reshape(*z.shape[:-1], *shape)
+        at += size
+    return out
+
+
+def size(joint: Joint, n_rows: int) -> int:
+    """Number of unknowns sampled."""
+    return sum(int(np.prod(s)) for s in sites(joint, n_rows).values())
+
+
+@functools.cache
+def potential(joint: Joint) -> Callable[[Any, Data], Any]:
+    """Negative log posterior density of a flat unconstrained vector, given the data."""
+
+    @jax.jit
+    def energy(z: Any, data: Data) -> Any:
+        return potential_energy(joint, (data,), {}, unpack(joint, z, data["mask"].shape[0]))
+
+    return energy
+
+
+@functools.cache
+def describe(joint: Joint) -> Callable[[Any, Data], dict[str, Any]]:
+    """For flat vectors (draws, d): sites on their own scale, values, letters, mean and log likelihood of each run, and log prior."""
+
+    def one(z: Any, data: Data) -> dict[str, Any]:
+        unconstrained = unpack(joint, z, data["mask"].shape[0])
+        trace = handlers.trace(handlers.seed(joint, jnp.zeros(2, jnp.uint32)))
+        inverse = {
+            name: numpyro.distributions.biject_to(s["fn"].support)
+            for name, s in trace.get_trace(data).items()
+            if name in unconstrained
+        }
+        constrained = transform_fn(inverse, unconstrained)
+        with handlers.trace() as seen, handlers.substitute(data=constrained):
+            out = joint(data)
+        log_prior = {name: seen[name]["fn"].log_prob(seen[name]["value"]).sum() for name in unconstrained}
+        return {**out, "sites": constrained, "log_prior": log_prior}
+
+    return jax.jit(jax.vmap(one, in_axes=(0, None)))
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Model:
+    """A law, how groups share it, how runs scatter around it, and every prior.
+
+    Parameters
+    ----------
+    law : Law
+        The mean loss of a run.
+    pooling : Pooling
+        `Complete` (default), `Partial` or `Separate` over one grouping column.
+    noise : Noise
+        `StudentT` (default, robust) or `Gaussian`.
+    priors : mapping of str to Prior or Fixed
+        Changes to the default priors, by the parameter's name. `Fixed` holds a parameter at a value.
+
+    Raises
+    ------
+    ValueError
+        If a name is not a parameter of this model (the message lists those that are), or a prior
+        is of another kind than the parameter's range needs.
+    """
+
+    law: Law
+    pooling: Pooling = field(default_factory=Complete)
+    noise: Noise = field(default_factory=StudentT)
+    priors: Mapping[str, Prior | Fixed] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = {p.name: p for p in self.parameters}
+        for name in (*self.priors, *self.pooling.per_parameter):
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"No parameter is called {name!r}; this model has {', '.join(known)}.{hint}")
+        for name, prior in self.priors.items():
+            default = known[name].prior
+            if isinstance(prior, Fixed):
+                default.unconstrain(prior.value)
+            elif type(prior) is not type(default):
+                kind = type(default).__name__
+                raise ValueError(f"{name} takes a {kind}(center, spread) prior or Fixed(value), not {prior!r}.")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All unknowns, the law's first, then the noise's."""
+        return (*self.law.parameters, *self.noise.parameters)
+
+    def prior(self, parameter: Parameter) -> Prior | Fixed:
+        """The prior in force: the one given by name, or the default."""
+        return self.priors.get(parameter.name, parameter.prior)
+
+    def joint(self, n_groups: int) -> Joint:
+        """The shape of this model on a table with that many groups."""
+        kinds = tuple((p.name, self.pooling.kind(p)) for p in self.parameters)
+        fixed = frozenset(p.name for p in self.parameters if isinstance(self.prior(p), Fixed))
+        return Joint(self.law, self.noise, kinds, fixed, n_groups)
+
+    def __repr__(self) -> str:
+        rows = [("parameter", "meaning", "prior", "median", "90 % interval", "pooling")]
+        for p in self.parameters:
+            prior = self.prior(p)
+            if isinstance(prior, Fixed):
+                rows.append((p.name, p.meaning, "fixed", f"{prior.value:.4g}", "-", "-"))
+                continue
+            low, mid, high = prior.at(1.0).interval()
+            unit = " x median loss" if prior.center is None else ""
+            between = f", sd between groups ~ HalfNormal({p.between_groups:g})" if self.pooling.kind(p) == "partial" else ""
+            rows.append(
+                (
+                    p.name,
+                    p.meaning,
+                    f"{type(prior).__name__}({'table' if prior.center is None else f'{prior.center:g}'}, {prior.spread:g})",
+                    f"{mid:.3g}{unit}",
+                    f"{low:.3g} to {high:.3g}{unit}",
+                    self.pooling.kind(p) + between,
+                )
+            )
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+        table = "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows)
+        grouped = f" by {self.pooling.by!r}" if self.pooling.by else ""
+        head = f"{type(self.law).__name__}: {(type(self.law).__doc__ or '').splitlines()[0]}"
+        return f"{head}\n  pooling {type(self.pooling).__name__.lower()}{grouped}, noise on log loss {type(self.noise).__name__}\n{table}"

@@ -1,0 +1,72 @@
+"""How a run's log loss scatters around the law.
+
+Scatter is on log loss, so a scale of .01 is one percent of the loss, in any unit. A run's own
+standard error, where the table gives one, adds to the scale in quadrature.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+
+from bayescale.parameter import LogNormal, Parameter
+
+SCALE = Parameter("noise", r"$\sigma$", "scatter of a run's log loss around the law", "1", LogNormal(0.01, 1.0), 0.5)
+# Tails differ too little between tables for one table to tell its groups' tails apart: no
+# differences between groups unless asked.
+TAIL = Parameter("tail", r"$\nu$", "degrees of freedom of the scatter (small: heavy tails)", "1", LogNormal(6.0, 1.0), 0.0)
+
+
+class Noise(ABC):
+    """A distribution of log loss around its mean; ``parameters`` declares its unknowns."""
+
+    parameters: ClassVar[tuple[Parameter, ...]]
+
+    @abstractmethod
+    def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
+        """Distribution of log loss; ``se`` is the standard error of log loss (0 where none is given)."""
+
+    @abstractmethod
+    def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
+        """Draw log losses; arrays broadcast."""
+
+
+def _scale(values: Mapping[str, Any], se: Any) -> Any:
+    return jnp.sqrt(values["noise"] ** 2 + se**2)
+
+
+@final
+@dataclass(frozen=True)
+class StudentT(Noise):
+    """Student's t with its degrees of freedom inferred: a few runs that went wrong do not bend the law."""
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (SCALE, TAIL)
+
+    def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
+        return dist.StudentT(values["tail"], mean, _scale(values, se))
+
+    def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
+        scale = np.hypot(values["noise"], se)
+        shape = np.broadcast_shapes(np.shape(mean), np.shape(scale), np.shape(values["tail"]))
+        return mean + scale * rng.standard_t(np.asarray(values["tail"]), shape)
+
+
+@final
+@dataclass(frozen=True)
+class Gaussian(Noise):
+    """Normal scatter: as least squares on log loss, every run pulls in proportion to its residual."""
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (SCALE,)
+
+    def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
+        return dist.Normal(mean, _scale(values, se))
+
+    def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
+        scale = np.hypot(values["noise"], se)
+        return mean + scale * rng.standard_normal(np.broadcast_shapes(np.shape(mean), np.shape(scale)))

@@ -1,0 +1,66 @@
+"""A table of runs as the arrays that a model reads, padded so that one compiled program serves many tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayescale.model.joint import Model
+from bayescale.parameter import Fixed
+
+ROWS = (8, 16, 32, 64, 128, 256, 512)  # padded lengths; beyond the last, multiples of it
+
+
+def padded(n: int) -> int:
+    """The padded length for ``n`` rows."""
+    return next((r for r in ROWS if r >= n), -(-n // ROWS[-1]) * ROWS[-1])
+
+
+def arrays(
+    model: Model,
+    run: Mapping[str, np.ndarray],
+    loss: np.ndarray,
+    se: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    reference: Mapping[str, float],
+    center: float,
+) -> dict[str, Any]:
+    """Data for `joint.potential` and `joint.describe`.
+
+    Parameters
+    ----------
+    run : mapping of str to array (n,)
+        The law's inputs, in their own units.
+    loss, se : array (n,)
+        Loss of each run and its standard error (NaN where none is given), in one unit.
+    group : int array (n,)
+        Index of each run's group.
+    reference : mapping of str to float
+        The reference run of the law's parameters.
+    center : float
+        The loss that priors relative to the table are centred on.
+    """
+    n, rows = len(loss), padded(len(loss))
+
+    def pad(a: np.ndarray, fill: float) -> np.ndarray:
+        return np.concatenate([a, np.full(rows - n, fill, a.dtype)])
+
+    priors = {p.name: model.prior(p) for p in model.parameters}
+    at = {n: v.at(center) for n, v in priors.items() if not isinstance(v, Fixed)}
+    f64 = np.float64
+    return {
+        "run": {k: pad(np.asarray(run[k], f64), reference[k]) for k in model.law.inputs},
+        "reference": {k: f64(reference[k]) for k in model.law.inputs},
+        "log_loss": pad(np.log(np.asarray(loss, f64)), float(np.log(center))),
+        "se": pad(np.nan_to_num(np.asarray(se, f64)) / np.asarray(loss, f64), 0.0),
+        "group": pad(np.asarray(group, np.int32), 0),
+        "mask": np.arange(rows) < n,
+        "prior_loc": {k: f64(v.loc) for k, v in at.items()},
+        "prior_spread": {k: f64(v.spread) for k, v in at.items()},
+        "between_groups": {p.name: f64(p.between_groups) for p in model.parameters},
+        "fixed": {k: f64(v.value) for k, v in priors.items() if isinstance(v, Fixed)},
+        "centered": {p.name: np.zeros(max(n_groups, 1)) for p in model.parameters},
+    }
