@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
@@ -48,9 +47,13 @@ class Mode:
 def _curvature(joint: Joint) -> Callable[..., Any]:
     energy = potential(joint)
 
+    def slope(z: Any, data: Any) -> Any:
+        value, first = jax.value_and_grad(energy)(z, data)
+        return first, (value, first)
+
     def point(z: Any, data: Any) -> Any:
-        value, slope = jax.value_and_grad(energy)(z, data)
-        return value, slope, jax.hessian(energy)(z, data)
+        second, (value, first) = jax.jacfwd(slope, has_aux=True)(z, data)
+        return value, first, second
 
     return jax.jit(point)
 
@@ -106,7 +109,7 @@ def _descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: 
 
     @functools.lru_cache(maxsize=4)
     def at(key: bytes) -> Any:
-        value, slope, curve = (np.asarray(a) for a in point(loc + spread * np.frombuffer(key), ))
+        value, slope, curve = (np.asarray(a) for a in point(loc + spread * np.frombuffer(key)))
         return float(value), slope * spread, curve * np.outer(spread, spread)
 
     def part(i: int) -> Callable[[np.ndarray], Any]:

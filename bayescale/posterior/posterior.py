@@ -1,0 +1,207 @@
+"""What was learnt from a table of runs: labelled draws, with everything that they rest on."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import jax
+import numpy as np
+
+from bayescale.model.joint import Model
+from bayescale.model.pooling import NewGroup, PopulationMean
+from bayescale.posterior.diagnostics import Check, Status, overall
+from bayescale.runs.flops import ComputeRule
+from bayescale.runs.table import Runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from bayescale.laws._law import Law
+
+Group = str | NewGroup | PopulationMean | None
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Draws from a posterior (or, marked as such, from an approximation or a prior).
+
+    Attributes
+    ----------
+    tree : xarray.DataTree
+        arviz' groups. ``posterior`` holds ``A B E alpha beta`` (the law's letters, dimensions chain,
+        draw and, when groups differ, group) and the parameters that were sampled in their stead;
+        ``unconstrained_posterior`` the sampler's own coordinates; further ``sample_stats``,
+        ``log_likelihood`` (of log loss), ``log_prior``, ``posterior_predictive`` (loss of a new run
+        at every run's inputs, at most 1,000 draws), ``prior``, ``observed_data``, ``constant_data``.
+    model : Model
+        Law, pooling, noise and priors.
+    runs : Runs or None
+        The table that was used; None for a published law.
+    checks : tuple of Check
+        Diagnostics; ``status`` sums them up.
+    info : mapping
+        Engine, seed, reference run, versions, table hash: what another fit needs to repeat this one.
+    metadata : mapping
+        The user's own notes, any JSON value.
+    """
+
+    tree: xr.DataTree
+    model: Model
+    runs: Runs | None
+    rule: ComputeRule
+    checks: tuple[Check, ...]
+    info: Mapping[str, Any]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def law(self) -> Law:
+        """The law whose letters were inferred."""
+        return self.model.law
+
+    @property
+    def status(self) -> Status:
+        """PASS, FAIL or UNKNOWN: whether the draws can be trusted."""
+        return overall(self.checks)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups; () under complete pooling."""
+        draws = self.tree["posterior"].dataset
+        return tuple(str(g) for g in draws["group"].values) if "group" in draws.coords else ()
+
+    @property
+    def largest(self) -> Mapping[str, float]:
+        """Largest n_params, n_tokens and flop that the law was fitted to."""
+        return self.info["largest"]
+
+    @property
+    def loss_unit(self) -> str:
+        """Unit of every loss here."""
+        return self.info["loss_unit"]
+
+    @property
+    def reference(self) -> Mapping[str, float]:
+        """The reference run: the table's centre, at which the sampled parameters are defined."""
+        return self.info["reference"]
+
+    def named(self, group: Group) -> Group:
+        """Check a choice of group against those of the fit.
+
+        Raises
+        ------
+        ValueError
+            If a grouped fit is asked without a group, or for one that it does not have.
+        """
+        known = ", ".join(self.groups)
+        if isinstance(group, NewGroup | PopulationMean):
+            if not any(kind == "partial" for _, kind in self._kinds):
+                raise ValueError(f"A {group} needs partial pooling, Partial(column); this fit has {self.model.pooling}.")
+            return group
+        if not self.groups:
+            if group is None:
+                return None
+            raise ValueError(f"Unknown group {group!r}: this fit has no groups (pooling complete).")
+        if group is None:
+            raise ValueError(f"This fit has groups; name one of {known}, or ask for NewGroup() or PopulationMean().")
+        if group not in self.groups:
+            fold = {g.casefold(): g for g in self.groups}
+            near = difflib.get_close_matches(group.casefold(), fold, n=1)
+            hint = f" Did you mean {fold[near[0]]!r}?" if near else ""
+            raise ValueError(
+                f"Unknown group {group!r}; known: {known}.{hint} "
+                "For one that is not in the table, ask for NewGroup() explicitly."
+            )
+        return group
+
+    @property
+    def _kinds(self) -> tuple[tuple[str, str], ...]:
+        return tuple((p.name, self.model.pooling.kind(p)) for p in self.model.parameters)
+
+    def coefficients(self, group: Group = None) -> dict[str, np.ndarray]:
+        """Draws of the law's letters, each an array (chains x draws,), chain after chain.
+
+        Parameters
+        ----------
+        group : str, NewGroup, PopulationMean or None
+            A group of the fit; or a group that is not in the table, drawn from the population anew
+            for every draw; or the population's mean, which is not a group. None without groups.
+        """
+        return self._of(self.named(group))[0]
+
+    def values(self, group: Group = None) -> dict[str, np.ndarray]:
+        """Draws of the parameters' values (of noise as well), as in `coefficients`."""
+        return self._of(self.named(group))[1]
+
+    @functools.cache  # noqa: B019  (a posterior is frozen and few are alive)
+    def _of(self, group: Group) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        draws = self.tree["posterior"].dataset
+        letters = [q.name for q in self.law.coefficients]
+        names = [p.name for p in self.model.parameters if p.name in draws]
+        if isinstance(group, NewGroup | PopulationMean):
+            return self._of_population(group, letters, names)
+        picked = draws.sel(group=group) if group is not None else draws
+        flat = {n: np.asarray(picked[n].values, float).reshape(-1) for n in {*letters, *names}}
+        return {n: flat[n] for n in letters}, {n: flat[n] for n in names}
+
+    def _of_population(self, group: Group, letters: list[str], names: list[str]) -> Any:
+        draws = self.tree["posterior"].dataset
+        size = draws.sizes["chain"] * draws.sizes["draw"]
+        rng = np.random.default_rng([self.info["seed"], 1])
+        values = {}
+        for p in self.model.parameters:
+            if f"{p.site}_mean" in draws:
+                x = draws[f"{p.site}_mean"].values.reshape(-1)
+                if isinstance(group, NewGroup):
+                    x = x + draws[f"{p.site}_sd"].values.reshape(-1) * rng.standard_normal(size)
+                values[p.name] = p.prior.constrain(x, np)
+            elif p.name in names:
+                if draws[p.name].ndim > 2:
+                    raise ValueError(f"{p.name} is pooled separately: there is no population to draw a {group} from.")
+                values[p.name] = draws[p.name].values.reshape(-1)
+        with jax.enable_x64(True):
+            found = self.law.to_coefficients(values, self.reference)
+            return {n: np.array(np.broadcast_to(found[n], (size,))) for n in letters}, values
+
+    def summary(self, level: float = 0.9) -> pd.DataFrame:
+        """Mean, sd, equal-tailed interval, ESS, R-hat and Monte Carlo error of every variable, unrounded."""
+        from bayescale.posterior import _arviz
+
+        return _arviz.summary(self.tree["posterior"].to_dataset(), level)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Draws as a tidy table: one row a chain, draw and group; letters and parameters as columns."""
+        names = [*dict.fromkeys([q.name for q in self.law.coefficients] + [p.name for p in self.model.parameters])]
+        draws = self.tree["posterior"].to_dataset()
+        return draws[[n for n in names if n in draws]].to_dataframe().reset_index()
+
+    def write_draws(self, path: str | Path) -> Path:
+        """Write `to_dataframe` as ``.csv`` or ``.parquet``.
+
+        Raises
+        ------
+        ValueError
+            For another suffix.
+        """
+        path = Path(path)
+        writers = {".csv": lambda to: frame.to_csv(to, index=False), ".parquet": lambda to: frame.to_parquet(to)}
+        if path.suffix not in writers:
+            raise ValueError(f"Draws are written as .csv or .parquet, not {path.suffix!r} ({path}).")
+        frame = self.to_dataframe()
+        part = path.with_name(f".{path.name}.part")
+        writers[path.suffix](part)
+        os.replace(part, path)
+        return path
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything as one netCDF file; see `bayescale.load`."""
+        from bayescale.posterior.store import save
+
+        return save(self, path)

@@ -1,0 +1,177 @@
+"""A fit as one netCDF file: draws and table as arrays, everything else as one JSON text.
+
+Opening a file runs no code: it holds numbers and text, and names of laws, priors and rules are
+looked up among those that are installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescale import laws
+from bayescale.model import noise, pooling
+from bayescale.model.joint import Model
+from bayescale.parameter import Fixed, LogitNormal, LogNormal, Normal, Prior
+from bayescale.posterior.diagnostics import Check
+from bayescale.posterior.posterior import Posterior
+from bayescale.runs.flops import ComputeRule
+from bayescale.runs.table import Runs
+
+SCHEMA = 1
+PRIORS: dict[str, type[Prior] | type[Fixed]] = {c.__name__: c for c in (Normal, LogNormal, LogitNormal, Fixed)}
+POOLINGS = {c.__name__: c for c in (pooling.Complete, pooling.Partial, pooling.Separate)}
+NOISES = {c.__name__: c for c in (noise.StudentT, noise.Gaussian)}
+
+
+def json_text(value: Any) -> str:
+    """JSON text; dates and paths become text, numpy numbers plain ones.
+
+    Raises
+    ------
+    ValueError
+        For a value that JSON does not hold (NaN and infinity among them).
+    """
+
+    def plain(v: Any) -> Any:
+        if hasattr(v, "isoformat"):
+            return v.isoformat()
+        if isinstance(v, os.PathLike):
+            return os.fspath(v)
+        if isinstance(v, np.generic | np.ndarray):
+            return v.tolist()
+        raise ValueError(f"A {type(v).__name__} ({v!r:.60}) cannot be saved; use text, numbers, lists or mappings.")
+
+    return json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """Refuse metadata that `save` could not write, before any sampling; ValueError names the key."""
+    for key, value in metadata.items():
+        try:
+            json_text({key: value})
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"metadata[{key!r}]: {problem}") from None
+
+
+def save(posterior: Posterior, path: str | Path) -> Path:
+    """Write a posterior as one netCDF file, to a temporary name first and then moved into place.
+
+    Raises
+    ------
+    ValueError
+        If the posterior has no table (a published law), or its law is not one of this package's.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+    path = Path(path)
+    if posterior.runs is None:
+        raise ValueError("A published law is not saved; it is had by its name, published(name).")
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"The folder {path.parent} does not exist; {path.name} was not written.")
+    config, columns = _config(posterior), _columns(posterior.runs.table)
+    root = xr.Dataset({"bayescale": ((), json_text(config))}, attrs={"schema_version": SCHEMA})
+    tree = posterior.tree.copy()
+    tree.dataset = root
+    tree["runs"] = xr.DataTree(columns)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        tree.to_netcdf(part, engine="h5netcdf")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def load(path: str | Path) -> Posterior:
+    """Read a posterior that `save` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is not a saved fit, is damaged, or was written by a later version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no saved fit {path}; `bayescale fit RUNS -o {path}` makes one.")
+    try:
+        tree = xr.load_datatree(path, engine="h5netcdf")
+        text = str(tree.dataset["bayescale"].values)
+        version = int(tree.dataset.attrs["schema_version"])
+    except (OSError, KeyError, ValueError, TypeError) as problem:
+        raise ValueError(f"{path} is not a fit saved by bayescale, or is damaged ({problem}).") from problem
+    if version > SCHEMA:
+        raise ValueError(f"{path} has schema version {version}; this bayescale reads up to {SCHEMA}. Update bayescale.")
+    c = json.loads(text)
+    runs = Runs.from_dict(c["runs"], _table(tree["runs"].to_dataset(), c["table"]))
+    del tree["runs"]
+    tree.dataset = xr.Dataset()
+    checks = tuple(Check(**k) for k in c["checks"])
+    return Posterior(tree, _model(c["model"]), runs, ComputeRule.from_dict(c["rule"]), checks, c["info"], c["metadata"])
+
+
+def _config(posterior: Posterior) -> dict[str, Any]:
+    m = posterior.model
+    name = type(m.law).__module__.rsplit(".", 1)[-1]
+    if type(m.law).__module__ != f"{laws.__name__}.{name}":
+        raise ValueError(f"{type(m.law).__name__} is not in the folder {laws.__name__}: a saved fit names its law by file.")
+    return {
+        "model": {
+            "law": name,
+            "law_settings": dataclasses.asdict(m.law),  # type: ignore[call-overload]
+            "pooling": {"kind": type(m.pooling).__name__, "by": m.pooling.by, "per_parameter": dict(m.pooling.per_parameter)},
+            "noise": type(m.noise).__name__,
+            "priors": {k: {"prior": type(v).__name__, **dataclasses.asdict(v)} for k, v in m.priors.items()},
+        },
+        "rule": posterior.rule.to_dict(),
+        "runs": posterior.runs.to_dict() if posterior.runs else None,
+        "table": {
+            name: "number" if posterior.runs.table[name].dtype.kind in "biuf" else "json"  # type: ignore[union-attr]
+            for name in posterior.runs.table  # type: ignore[union-attr]
+        },
+        "checks": [c.to_dict() for c in posterior.checks],
+        "info": dict(posterior.info),
+        "metadata": dict(posterior.metadata),
+    }
+
+
+def _model(c: Mapping[str, Any]) -> Model:
+    priors = {}
+    for name, settings in c["priors"].items():
+        priors[name] = PRIORS[settings["prior"]](**{k: v for k, v in settings.items() if k != "prior"})
+    kind = POOLINGS[c["pooling"]["kind"]]
+    chosen = kind() if kind is pooling.Complete else kind(c["pooling"]["by"], c["pooling"]["per_parameter"])
+    law = dataclasses.replace(laws.get(c["law"]), **c["law_settings"])  # type: ignore[type-var]
+    return Model(law, chosen, NOISES[c["noise"]](), priors)
+
+
+def _columns(table: pd.DataFrame) -> xr.Dataset:
+    """Numbers as they are, any other cell as JSON; numbered, since a header may hold what netCDF forbids."""
+    arrays = {}
+    for i, name in enumerate(table):
+        cells = table[name]
+        number = cells.dtype.kind in "biuf"
+        arrays[f"column_{i}"] = cells.to_numpy() if number else np.array([json_text(_plain(v)) for v in cells], dtype=str)
+    return xr.Dataset({k: ("row", v) for k, v in arrays.items()})
+
+
+def _plain(cell: Any) -> Any:
+    return None if cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)) else cell
+
+
+def _table(columns: xr.Dataset, kinds: Mapping[str, str]) -> pd.DataFrame:
+    out = {}
+    for i, (name, kind) in enumerate(kinds.items()):
+        cells = columns[f"column_{i}"].values
+        out[name] = cells if kind == "number" else [json.loads(str(v)) for v in cells]
+    return pd.DataFrame(out)
