@@ -1,0 +1,298 @@
+"""The compute-optimal frontier: for each budget, draws of N_opt, D_opt, tokens per parameter and loss.
+
+Intervals are equal-tailed and taken over the draws that have an optimum inside the law's domain; the
+share that has none is stated, and beyond ``MOST_WITHOUT`` of them there is no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescale.frontier import solve
+from bayescale.frontier.budgets import read_budgets
+from bayescale.frontier.intervals import flat, interval, plain, quantiles
+from bayescale.laws._law import Law
+from bayescale.runs.flops import ComputeRule
+
+if TYPE_CHECKING:
+    from bayescale.posterior.posterior import Posterior
+
+MOST_WITHOUT = 0.05  # share of draws without an optimum beyond which quantiles of the others mislead
+FAR = 100.0  # a plan this many times beyond the largest run is marked as far
+BAND_DRAWS = 400  # draws behind the 1 % band: the median of its ends moves by a twentieth of their spread
+BLOCK = 1 << 20  # draws x budgets summarised at a time: 8 MB an array
+
+UNITS = {
+    "n_opt_params": "parameters",
+    "d_opt_tokens": "tokens",
+    "tokens_per_parameter": "tokens per parameter",
+    "loss": "loss",
+    "a": "1",
+    "b": "1",
+}
+
+
+def allocate(
+    posterior: Posterior, budgets: Any, *, rule: ComputeRule | None = None, group: Any = None, level: float = 0.9
+) -> Frontier:
+    """Compute-optimal model size and tokens for each budget, with their uncertainty.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        A fit, or a published law.
+    budgets : number, text of a number, or iterable of those
+        Training compute, FLOPs; one to thousands.
+    rule : ComputeRule, optional
+        What a run costs; the fit's own rule unless given.
+    group : str, NewGroup, PopulationMean, or list of those, optional
+        Of a grouped fit: which groups; all of its groups unless given.
+    level : float
+        Probability inside the equal-tailed intervals.
+
+    Returns
+    -------
+    Frontier
+
+    Raises
+    ------
+    ValueError
+        If a budget is not a positive number of FLOPs that buys a run within the law's domain (all bad
+        ones in one message), ``level`` is not between 0 and 1, a group is unknown or named twice, or
+        the law reads more than parameters and tokens.
+    TypeError
+        If ``rule`` is not a FLOP rule.
+    """
+    rule = posterior.rule if rule is None else rule
+    if not isinstance(rule, ComputeRule):
+        raise TypeError(f"rule is a FLOP rule such as FlopsRule(6.0), not {rule!r}.")
+    if isinstance(level, bool) or not 0 < level < 1:
+        raise ValueError(f"level is the probability inside the interval, between 0 and 1, not {level!r}.")
+    (n_low, n_high), (d_low, d_high) = solve.domain(posterior.law)
+    flop = read_budgets(budgets, smallest=float(rule.flop(n_low, d_low)), largest=float(rule.flop(n_high, d_high)))
+    letters = {
+        label: {name: np.asarray(values, float) for name, values in posterior.coefficients(chosen).items()}
+        for label, chosen in _choose(posterior.groups, group).items()
+    }
+    return Frontier(
+        law=posterior.law,
+        rule=rule,
+        budgets=flop,
+        level=float(level),
+        diagnostics=posterior.status,
+        loss_unit=posterior.loss_unit,
+        largest=dict(posterior.largest),
+        letters=letters,
+        log_n={label: solve.optimum(posterior.law, rule, own, flop)[0] for label, own in letters.items()},
+    )
+
+
+def _choose(known: Sequence[str], group: Any) -> dict[str | None, Any]:
+    """Label and value of each group asked for; the label None stands for a fit without groups."""
+    if group is None and not known:
+        return {None: None}
+    chosen = list(known) if group is None else list(group) if isinstance(group, list | tuple) else [group]
+    labels = [str(each) for each in chosen]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice or not chosen:
+        raise ValueError(f"group names each group once; {'twice: ' + ', '.join(twice) if twice else 'it is empty'}.")
+    return dict(zip(labels, chosen, strict=True))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Draws of the compute-optimal plan for each budget, and their intervals.
+
+    Only the draws of log N_opt are kept; all else is computed when asked for.
+
+    Attributes
+    ----------
+    law, rule
+        What was minimised, and what a run costs.
+    budgets : array (K,)
+        Training compute, FLOPs, in the order given.
+    level : float
+        Probability inside the equal-tailed intervals; ``dataclasses.replace(frontier, level=.5)``
+        changes it without solving again.
+    diagnostics : str
+        PASS, FAIL or UNKNOWN: whether the fit's sampling may be relied on.
+    loss_unit : str
+        Unit of the loss.
+    largest : mapping
+        Largest ``n_params``, ``n_tokens`` and ``flop`` of the fitted runs.
+    letters : mapping of group to mapping of str to array (S,)
+        Draws of the law's coefficients.
+    log_n : mapping of group to array (S, K)
+        Natural log of N_opt; NaN where a draw has no optimum inside the law's domain. The key of a
+        fit without groups is None.
+    """
+
+    law: Law
+    rule: ComputeRule
+    budgets: np.ndarray = field(repr=False)
+    level: float
+    diagnostics: str
+    loss_unit: str
+    largest: Mapping[str, float]
+    letters: Mapping[str | None, Mapping[str, np.ndarray]] = field(repr=False)
+    log_n: Mapping[str | None, np.ndarray] = field(repr=False)
+
+    @property
+    def groups(self) -> tuple[str | None, ...]:
+        """Labels of the groups; ``(None,)`` for a fit without groups."""
+        return tuple(self.log_n)
+
+    def n_opt(self, group: Any = None) -> xr.DataArray:
+        """Draws of the compute-optimal number of parameters, dims (draw, budget_flop).
+
+        ``group`` may be left out where there is only one. NaN where a draw has no optimum.
+        """
+        return self._labelled("n_opt_params", np.exp(self.log_n[self._label(group)]))
+
+    def d_opt(self, group: Any = None) -> xr.DataArray:
+        """Draws of the compute-optimal number of tokens, as ``n_opt``."""
+        return self._labelled("d_opt_tokens", self._spend(self._label(group))[0])
+
+    def tokens_per_parameter(self, group: Any = None) -> xr.DataArray:
+        """Draws of D_opt / N_opt, as ``n_opt``."""
+        label = self._label(group)
+        return self._labelled("tokens_per_parameter", self._spend(label)[0] / np.exp(self.log_n[label]))
+
+    def loss(self, group: Any = None) -> xr.DataArray:
+        """Draws of the mean loss of the compute-optimal run, as ``n_opt``."""
+        return self._labelled("loss", self._spend(self._label(group))[1])
+
+    def exponents(self, group: Any = None) -> xr.Dataset:
+        """Draws of a = d log N_opt / d log C and b = d log D_opt / d log C at each budget.
+
+        For Hoffmann et al.'s law and C = k N D, a = beta / (alpha + beta) at every budget (arXiv
+        2203.15556, equation 4).
+        """
+        label = self._label(group)
+        a, b = solve.exponents(self.law, self.rule, self.letters[label], self.budgets, self.log_n[label])
+        return xr.Dataset({"a": self._labelled("a", a), "b": self._labelled("b", b)})
+
+    def draws(self) -> xr.Dataset:
+        """All draws of N_opt, D_opt, tokens per parameter and loss; with a dimension ``group`` if grouped."""
+        each = [
+            xr.merge([self.n_opt(g), self.d_opt(g), self.tokens_per_parameter(g), self.loss(g)]) for g in self.groups
+        ]
+        if self.groups == (None,):
+            return each[0]
+        return xr.concat(each, xr.IndexVariable("group", [str(g) for g in self.groups]))
+
+    def no_optimum_share(self, group: Any = None) -> xr.DataArray:
+        """Share of draws whose loss has no minimum inside the law's domain, dim (budget_flop)."""
+        share = np.isnan(self.log_n[self._label(group)]).mean(axis=0)
+        return xr.DataArray(share, {"budget_flop": self.budgets}, name="no_optimum_share")
+
+    def within_1_percent(self, group: Any = None) -> xr.Dataset:
+        """Sizes whose loss is within 1 % of the compute-optimal one at the same budget.
+
+        Medians over draws of each draw's own two ends, ``lower`` and ``upper``, dim (budget_flop);
+        over at most 400 evenly spaced draws. An end is NaN where the band reaches the edge of the
+        law's domain in half of the draws, or where there is no interval at all.
+        """
+        lower, upper = self._band(self._label(group))
+        coordinates = {"budget_flop": self.budgets}
+        return xr.Dataset({"lower": ("budget_flop", lower), "upper": ("budget_flop", upper)}, coordinates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain Python values; None where there is no number.
+
+        One entry of ``results`` a group and budget. ``extrapolation_factor`` is the budget over the
+        largest fitted run's, ``n_opt_extrapolation_factor`` and ``d_opt_extrapolation_factor`` the
+        medians over the largest fitted size and tokens; ``extrapolates`` and ``far`` say whether any
+        of the three is above 1, above 100.
+        """
+        return {
+            "level": self.level,
+            "kind": "eti",
+            "diagnostics": self.diagnostics,
+            "rule": str(self.rule),
+            "loss_unit": self.loss_unit,
+            "results": [self._row(label, k) for label in self.groups for k in range(self.budgets.size)],
+        }
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a group and budget; the keys of ``to_dict`` joined with their statistic, NaN for None.
+
+        ``attrs`` has the level and kind of the intervals and the diagnostics.
+        """
+        table = self.to_dict()
+        frame = pd.DataFrame([flat(row) for row in table.pop("results")])
+        numbers = frame.columns.difference(["group", "extrapolates", "far"])
+        frame = frame.astype(dict.fromkeys(numbers, float))
+        frame.attrs.update(table)
+        return frame
+
+    def _row(self, label: str | None, k: int) -> dict[str, Any]:
+        summary, budget = self._summary[label], float(self.budgets[k])
+        factors = {
+            "extrapolation_factor": budget / self.largest["flop"],
+            "n_opt_extrapolation_factor": summary["n_opt_params"][1, k] / self.largest["n_params"],
+            "d_opt_extrapolation_factor": summary["d_opt_tokens"][1, k] / self.largest["n_tokens"],
+        }
+        lower, upper = summary["band"][:, k]
+        return {
+            "budget_flop": budget,
+            "group": label,
+            **{name: interval(*summary[name][:, k]) for name in UNITS},
+            "n_within_1_percent_params": {"lower": plain(lower), "upper": plain(upper)},
+            **{name: plain(value) for name, value in factors.items()},
+            "extrapolates": any(value > 1 for value in factors.values()),
+            "far": any(value > FAR for value in factors.values()),
+            "no_optimum_share": float(summary["share"][0, k]),
+        }
+
+    @cached_property
+    def _summary(self) -> dict[str | None, dict[str, np.ndarray]]:
+        return {label: self._summarise(label) for label in self.groups}
+
+    def _summarise(self, label: str | None) -> dict[str, np.ndarray]:
+        """Lower end, median and upper end of each quantity (3, K); the band (2, K); the share (1, K)."""
+        log_n, letters = self.log_n[label], self.letters[label]
+        probabilities = np.array([(1 - self.level) / 2, 0.5, (1 + self.level) / 2])
+        summary = {name: np.empty((3, self.budgets.size)) for name in UNITS}
+        step = max(1, BLOCK // len(log_n))
+        for block in (slice(k, k + step) for k in range(0, self.budgets.size, step)):
+            problem = self.law, self.rule, letters, self.budgets[block], log_n[:, block]
+            n_params, (tokens, loss) = np.exp(problem[-1]), solve.spend(*problem)
+            values = n_params, tokens, tokens / n_params, loss, *solve.exponents(*problem)
+            for name, each in zip(UNITS, values, strict=True):
+                summary[name][:, block] = quantiles(each, probabilities)
+        share = self.no_optimum_share(label).to_numpy()
+        summary = {name: np.where(share > MOST_WITHOUT, np.nan, values) for name, values in summary.items()}
+        return summary | {"band": self._band(label), "share": share[None]}
+
+    def _band(self, label: str | None) -> np.ndarray:
+        """Median ends of the 1 % band, (2, K)."""
+        log_n = self.log_n[label]
+        some = np.unique(np.linspace(0, len(log_n) - 1, BAND_DRAWS).round().astype(int))
+        letters = {name: values[some] for name, values in self.letters[label].items()}
+        ends = solve.band(self.law, self.rule, letters, self.budgets, log_n[some])
+        medians = np.exp(np.concatenate([quantiles(end, np.array([0.5])) for end in ends]))
+        none = self.no_optimum_share(label).to_numpy() > MOST_WITHOUT
+        return np.where(none | (medians == 0) | np.isinf(medians), np.nan, medians)
+
+    def _spend(self, label: str | None) -> tuple[np.ndarray, ...]:
+        return solve.spend(self.law, self.rule, self.letters[label], self.budgets, self.log_n[label])
+
+    def _label(self, group: Any) -> str | None:
+        label = self.groups[0] if group is None and len(self.groups) == 1 else None if group is None else str(group)
+        if label not in self.log_n:
+            raise ValueError(f"group is one of {', '.join(map(str, self.groups))}, not {group!r}.")
+        return label
+
+    def _labelled(self, name: str, values: np.ndarray) -> xr.DataArray:
+        unit = self.loss_unit if name == "loss" else UNITS[name]
+        coordinates = {"draw": np.arange(len(values)), "budget_flop": self.budgets}
+        return xr.DataArray(values, coordinates, ("draw", "budget_flop"), name, {"unit": unit})
