@@ -235,7 +235,9 @@ class _Run:
         many = len(lane.chains) > 1
         pick = list(lane.chains) if many else lane.chains[0]
         with jax.enable_x64(True):
-            fixed = jax.device_put((self.keys[pick], self.starts[pick], self.mode.center, self.mode.factor, self.mode.data), lane.device)
+            fixed = jax.device_put(
+                (self.keys[pick], self.starts[pick], self.mode.center, self.mode.factor, self.mode.data), lane.device
+            )
             state, out = jax.device_put(self.program.blank(many, *fixed), lane.device), []
             for i in range(self.blocks):
                 if self.stop.is_set():
@@ -244,4 +246,3 @@ class _Run:
                 out.append({k: np.asarray(v) for k, v in steps.items()})
                 self.done += 1
         return out
-

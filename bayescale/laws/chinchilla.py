@@ -27,9 +27,7 @@ class Chinchilla(Law):
         Parameter(
             "loss_center", "$L_0$", "mean loss of a run at the table's centre", "loss", LogNormal(None, 0.5), 0.3
         ),
-        Parameter(
-            "floor_share", "$s_E$", "share of that loss that is irreducible", "1", LogitNormal(0.6, 1.0), 0.5
-        ),
+        Parameter("floor_share", "$s_E$", "share of that loss that is irreducible", "1", LogitNormal(0.6, 1.0), 0.5),
         Parameter(
             "size_share", "$s_N$", "share of the rest that a larger model would remove", "1", LogitNormal(0.5, 1.0), 0.5
         ),

@@ -63,7 +63,12 @@ class Joint:
         scatter = self.noise.distribution(mean, of_runs(values), data["se"])
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
             numpyro.sample("log_loss", scatter, obs=data["log_loss"])
-        return {"values": values, "letters": letters, "mean": mean, "log_likelihood": scatter.log_prob(data["log_loss"])}
+        return {
+            "values": values,
+            "letters": letters,
+            "mean": mean,
+            "log_likelihood": scatter.log_prob(data["log_loss"]),
+        }
 
 
 def _of_runs(values: Mapping[str, Any], group: Any) -> dict[str, Any]:
@@ -215,7 +220,9 @@ class Model:
                 continue
             low, mid, high = prior.at(1.0).interval()
             unit = " x median loss" if prior.center is None else ""
-            between = f", sd between groups ~ HalfNormal({p.between_groups:g})" if self.pooling.kind(p) == "partial" else ""
+            between = (
+                f", sd between groups ~ HalfNormal({p.between_groups:g})" if self.pooling.kind(p) == "partial" else ""
+            )
             rows.append(
                 (
                     p.name,

@@ -20,7 +20,9 @@ from bayescale.parameter import LogNormal, Parameter
 SCALE = Parameter("noise", r"$\sigma$", "scatter of a run's log loss around the law", "1", LogNormal(0.01, 1.0), 0.5)
 # Tails differ too little between tables for one table to tell its groups' tails apart: no
 # differences between groups unless asked.
-TAIL = Parameter("tail", r"$\nu$", "degrees of freedom of the scatter (small: heavy tails)", "1", LogNormal(6.0, 1.0), 0.0)
+TAIL = Parameter(
+    "tail", r"$\nu$", "degrees of freedom of the scatter (small: heavy tails)", "1", LogNormal(6.0, 1.0), 0.0
+)
 
 
 class Noise(ABC):

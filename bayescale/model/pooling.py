@@ -74,7 +74,7 @@ class Partial(Pooling):
     default: ClassVar[Kind] = "partial"
 
     def __post_init__(self) -> None:
-        super(Partial, self).__post_init__()
+        super().__post_init__()
         _needs_column(self)
 
 
@@ -86,7 +86,7 @@ class Separate(Pooling):
     default: ClassVar[Kind] = "separate"
 
     def __post_init__(self) -> None:
-        super(Separate, self).__post_init__()
+        super().__post_init__()
         _needs_column(self)
 
 

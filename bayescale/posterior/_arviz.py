@@ -31,7 +31,9 @@ def convergence(draws: xr.Dataset) -> dict[str, xr.Dataset]:
 
 def bfmi(energy: xr.DataArray) -> np.ndarray:
     """Bayesian fraction of missing information of each chain (Betancourt 2016, arXiv 1604.00695)."""
-    return np.asarray(arviz_stats.bfmi(xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": energy})}))["energy"])
+    return np.asarray(
+        arviz_stats.bfmi(xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": energy})}))["energy"]
+    )
 
 
 def loo(tree: xr.DataTree) -> Any:

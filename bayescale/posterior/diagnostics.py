@@ -32,7 +32,9 @@ class Check:
 
     def __str__(self) -> str:
         value = "-" if self.value is None else f"{self.value:.4g}"
-        return f"{self.status:<7} {self.name}: {value} (limit {self.limit})" + (f" - {self.advice}" if self.advice else "")
+        return f"{self.status:<7} {self.name}: {value} (limit {self.limit})" + (
+            f" - {self.advice}" if self.advice else ""
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -83,7 +85,9 @@ def approximate(engine: str) -> tuple[Check, ...]:
 
 def _worst(found: xr.Dataset, *, largest: bool) -> tuple[float, str]:
     values = {
-        f"{name}{[str(a.coords[d].values[i]) for d, i in zip(a.dims, at, strict=True)] if a.dims else ''}".replace("'", ""): float(v)
+        f"{name}{[str(a.coords[d].values[i]) for d, i in zip(a.dims, at, strict=True)] if a.dims else ''}".replace(
+            "'", ""
+        ): float(v)
         for name, a in found.data_vars.items()
         for at, v in np.ndenumerate(a.values)
     }
@@ -127,13 +131,25 @@ def _bfmi(energy: xr.DataArray, length: int) -> Check:
         return Check("e_bfmi", None, f"{BFMI}", "UNKNOWN", "too few draws")
     value = float(np.min(_arviz.bfmi(energy)))
     low = not value >= BFMI
-    return Check("e_bfmi", value, f"{BFMI}", "FAIL" if low else "PASS", "the energy is explored poorly; tighten the priors" if low else "")
+    return Check(
+        "e_bfmi",
+        value,
+        f"{BFMI}",
+        "FAIL" if low else "PASS",
+        "the energy is explored poorly; tighten the priors" if low else "",
+    )
 
 
 def _depth(reached: xr.DataArray) -> Check:
     share = float(reached.mean())
     high = share > SATURATED
-    return Check("tree_depth", share, f"{SATURATED}", "FAIL" if high else "PASS", "raise NUTS(max_tree_depth=...)" if high else "")
+    return Check(
+        "tree_depth",
+        share,
+        f"{SATURATED}",
+        "FAIL" if high else "PASS",
+        "raise NUTS(max_tree_depth=...)" if high else "",
+    )
 
 
 def _interrupted(info: Mapping[str, Any]) -> tuple[Check, ...]:

@@ -173,7 +173,8 @@ def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed
     values = {k: v[at] for k, v in found["values"].items()}
     se = draws.data["se"][:n]
     group = draws.data["group"][:n]
-    new_runs = np.exp(simulate.runs(joint, rng, found["mean"][at, :n], values, se, group))
+    with np.errstate(over="ignore"):  # heavy-tailed scatter of a prior draw may exceed any float: inf says so
+        new_runs = np.exp(simulate.runs(joint, rng, found["mean"][at, :n], values, se, group))
     predictive = sampled({"loss": new_runs}, (chains, len(keep)), "run").assign_coords(draw=keep)
     unconstrained = unpack(joint, draws.z.reshape(-1, d), len(draws.data["mask"]))
     columns = {k: t[k].to_numpy(float) for k in ("n_params", "n_tokens", "flop", "loss_se")}

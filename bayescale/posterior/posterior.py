@@ -103,7 +103,9 @@ class Posterior:
         known = ", ".join(self.groups)
         if isinstance(group, NewGroup | PopulationMean):
             if not any(kind == "partial" for _, kind in self._kinds):
-                raise ValueError(f"A {group} needs partial pooling, Partial(column); this fit has {self.model.pooling}.")
+                raise ValueError(
+                    f"A {group} needs partial pooling, Partial(column); this fit has {self.model.pooling}."
+                )
             return group
         if not self.groups:
             if group is None:

@@ -124,12 +124,18 @@ def _config(posterior: Posterior) -> dict[str, Any]:
     m = posterior.model
     name = type(m.law).__module__.rsplit(".", 1)[-1]
     if type(m.law).__module__ != f"{laws.__name__}.{name}":
-        raise ValueError(f"{type(m.law).__name__} is not in the folder {laws.__name__}: a saved fit names its law by file.")
+        raise ValueError(
+            f"{type(m.law).__name__} is not in the folder {laws.__name__}: a saved fit names its law by file."
+        )
     return {
         "model": {
             "law": name,
             "law_settings": dataclasses.asdict(m.law),  # type: ignore[call-overload]
-            "pooling": {"kind": type(m.pooling).__name__, "by": m.pooling.by, "per_parameter": dict(m.pooling.per_parameter)},
+            "pooling": {
+                "kind": type(m.pooling).__name__,
+                "by": m.pooling.by,
+                "per_parameter": dict(m.pooling.per_parameter),
+            },
             "noise": type(m.noise).__name__,
             "priors": {k: {"prior": type(v).__name__, **dataclasses.asdict(v)} for k, v in m.priors.items()},
         },
@@ -161,7 +167,9 @@ def _columns(table: pd.DataFrame) -> xr.Dataset:
     for i, name in enumerate(table):
         cells = table[name]
         number = cells.dtype.kind in "biuf"
-        arrays[f"column_{i}"] = cells.to_numpy() if number else np.array([json_text(_plain(v)) for v in cells], dtype=str)
+        arrays[f"column_{i}"] = (
+            cells.to_numpy() if number else np.array([json_text(_plain(v)) for v in cells], dtype=str)
+        )
     return xr.Dataset({k: ("row", v) for k, v in arrays.items()})
 
 

@@ -1,0 +1,169 @@
+"""The loss of given runs: of the mean over runs like it, and of one new run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import numpy as np
+import pandas as pd
+
+from bayescale.laws._law import Law
+from bayescale.posterior.posterior import Group, Posterior
+from bayescale.runs.table import Runs
+
+ELEMENTS = 2_000_000  # draws x rows handled at once: 16 MB an array
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast:
+    """Intervals of the loss of planned runs.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        One row a run and group: the law's inputs, ``flop`` (FLOPs), ``group``, ``extrapolation_factor``
+        (compute over the largest of the fit).
+    mean, new_run : array (rows, 3)
+        Median, lower and upper end of the equal-tailed interval: of the mean loss at these inputs,
+        and of the loss that one new run would end at. ``new_run`` is NaN where the fit has no noise
+        (a published law).
+    level : float
+        Probability in the interval.
+    status : str
+        The fit's diagnostics.
+    loss_unit : str
+        Unit of both.
+    """
+
+    runs: pd.DataFrame
+    mean: np.ndarray
+    new_run: np.ndarray
+    level: float
+    status: str
+    loss_unit: str
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a run and group, intervals as columns."""
+        out = self.runs.copy()
+        for name, values in (("loss_mean", self.mean), ("loss_new_run", self.new_run)):
+            for i, end in enumerate(("median", "lower", "upper")):
+                out[f"{name}_{end}"] = values[:, i]
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe: null where there is no value."""
+        results = []
+        for row, mean, new in zip(self.runs.to_dict("records"), self.mean, self.new_run, strict=True):
+            plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
+            results.append({**plain, "loss": {"mean": _interval(mean), "new_run": _interval(new)}})
+        return {
+            "level": self.level,
+            "kind": "eti",
+            "diagnostics": self.status,
+            "loss_unit": self.loss_unit,
+            "results": results,
+        }
+
+
+def _interval(values: np.ndarray) -> dict[str, float | None]:
+    return {k: float(v) if np.isfinite(v) else None for k, v in zip(("median", "lower", "upper"), values, strict=True)}
+
+
+def predict(
+    posterior: Posterior,
+    runs: Mapping[str, Any] | pd.DataFrame | Runs,
+    *,
+    group: Group | list[Group] = None,
+    level: float = 0.9,
+    seed: int = 0,
+) -> Forecast:
+    """Loss of given runs.
+
+    Rows are worked through in blocks, so that memory stays bounded whatever their number.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        A fit.
+    runs : mapping, DataFrame or Runs
+        The law's inputs, ``n_params`` (parameters) and ``n_tokens`` (tokens): numbers or arrays that broadcast.
+    group : str, NewGroup, PopulationMean, a list of them, or None
+        Whose law; None is every group of the fit.
+    level : float
+        Probability in the equal-tailed interval.
+    seed : int
+        Seed of the scatter of new runs.
+
+    Raises
+    ------
+    ValueError
+        For an unknown group, a missing input, or inputs that are not positive finite numbers; one
+        message names all of them.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
+    inputs = _inputs(posterior.law, runs.table if isinstance(runs, Runs) else runs)
+    wanted = group if isinstance(group, list) else [group]
+    if group is None and posterior.groups:
+        wanted = list(posterior.groups)
+    chosen = [posterior.named(g) for g in wanted]
+    flop = posterior.rule.flop(inputs["n_params"], inputs["n_tokens"])
+    frame = pd.DataFrame({**inputs, "flop": flop})
+    frame["extrapolation_factor"] = frame["flop"] / posterior.largest["flop"]
+    rng = np.random.default_rng(seed)
+    parts = [_intervals(posterior, g, inputs, level, rng) for g in chosen]
+    table = pd.concat([frame.assign(group=None if g is None else str(g)) for g in chosen], ignore_index=True)
+    mean, new_run = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
+    return Forecast(table, mean, new_run, level, posterior.status, posterior.loss_unit)
+
+
+def _inputs(law: Law, runs: Any) -> dict[str, np.ndarray]:
+    missing = [k for k in law.inputs if k not in runs]
+    if missing:
+        raise ValueError(f"predict needs {', '.join(law.inputs)}; missing: {', '.join(missing)}.")
+    problems, arrays = [], []
+    for k in law.inputs:
+        try:
+            a = np.atleast_1d(np.asarray(runs[k], float))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{k} must be numbers, not {runs[k]!r:.80}.") from None
+        bad = np.flatnonzero(~(np.isfinite(a) & (a >= 1)))
+        problems += [f"{k}[{i}] = {a[i]:g}" for i in bad[:10]]
+        arrays.append(a)
+    if problems:
+        raise ValueError(f"Inputs are finite numbers of at least 1: {', '.join(problems)}.")
+    return dict(zip(law.inputs, np.broadcast_arrays(*arrays), strict=True))
+
+
+@functools.cache
+def _losses(law: Law) -> Callable[..., Any]:
+    return jax.jit(lambda letters, run: law.loss({k: v[:, None] for k, v in letters.items()}, run))
+
+
+def _intervals(
+    posterior: Posterior, group: Group, inputs: Mapping[str, np.ndarray], level: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    letters, values = posterior.coefficients(group), posterior.values(group)
+    draws = len(next(iter(letters.values())))
+    rows = len(next(iter(inputs.values())))
+    block = max(1, min(rows, ELEMENTS // draws))
+    q = [0.5, (1 - level) / 2, (1 + level) / 2]
+    mean, new_run = np.empty((rows, 3)), np.full((rows, 3), np.nan)
+    with jax.enable_x64(True):
+        for at in range(0, rows, block):
+            part = {k: v[at : at + block] for k, v in inputs.items()}
+            n = len(next(iter(part.values())))
+            filled = {k: np.concatenate([v, np.repeat(v[-1:], block - n)]) for k, v in part.items()}
+            loss = np.asarray(_losses(posterior.law)(letters, filled))[:, :n]
+            mean[at : at + n] = np.quantile(loss, q, axis=0).T
+            if "noise" in values:
+                column = {k: v[:, None] for k, v in values.items()}
+                noisy = posterior.model.noise.simulate(rng, np.log(loss), column, 0.0)
+                with np.errstate(over="ignore"):  # the tails of a prior's scatter may exceed any float
+                    new_run[at : at + n] = np.exp(np.quantile(noisy, q, axis=0)).T
+    return mean, new_run
