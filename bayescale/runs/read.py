@@ -83,11 +83,12 @@ def read_runs(
         raise ValueError(f"{cells.source}: no run is left; all {len(reason)} are left out or invalid.")
     cells_used = cells.take(used)
     numbers, notes = _numbers(cells_used, found, rule)
-    notes = [*_reading(found, run, loss_unit), *notes, *_repeated(cells_used), *_left_out(reason, cells)]
+    table, renamed = _table(cells_used, found, run[used], numbers)
+    notes = [*_reading(found, run, loss_unit), *renamed, *notes, *_repeated(cells_used), *_left_out(reason, cells)]
     for level, sentence in notes:
         log.log(level, "%s: %s", cells.source, sentence)
     return Runs(
-        table=_table(cells_used, found, run[used], numbers),
+        table=table,
         rule=rule,
         source=cells.source,
         columns=found,
@@ -143,17 +144,21 @@ def _numbers(cells: Cells, found: Mapping[str, str], rule: ComputeRule) -> tuple
     return {**given, **sizes}, notes
 
 
-def _table(cells: Cells, found: Mapping[str, str], run: np.ndarray, numbers: Mapping[str, Column]) -> pd.DataFrame:
+def _table(
+    cells: Cells, found: Mapping[str, str], run: np.ndarray, numbers: Mapping[str, Column]
+) -> tuple[pd.DataFrame, list[Note]]:
     """Canonical columns, then the others; one that bears a canonical name without its meaning is renamed."""
     first = {"run": run, **{name: col.values for name, col in numbers.items()}, "line": cells.lines}
-    others = {}
-    taken = {*CANONICAL, *cells.frame.columns}
+    others: dict[str, pd.Series] = {}
+    notes = []
     for header in cells.frame.columns.difference(list(found.values()), sort=False):
         name = header
-        while name in CANONICAL or (name != header and name in taken):
+        while name in CANONICAL or (name != header and name in cells.frame):
             name += "_in_source"
-        others[name] = cells.frame[header].reset_index(drop=True)
-    return pd.DataFrame(first | others)
+        if name != header:
+            notes.append((logging.INFO, f"The column {header!r} has another meaning here and is kept as {name!r}."))
+        others[name] = cells.frame[header]
+    return pd.DataFrame(first | others), notes
 
 
 def _reading(found: Mapping[str, str], run: np.ndarray, loss_unit: str) -> list[Note]:

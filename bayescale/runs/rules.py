@@ -23,7 +23,7 @@ PLAIN = "is not a plain number (write 70e9, not 70B; 1500000000, not 1,500,000,0
 MISSING = "is missing"
 INFINITE = "is not finite"
 POSITIVE = "is not positive"
-TWICE = "is given to several runs; a run's name is its own"
+TWICE = "is not unique"
 
 # No language model has fewer parameters; a smaller number beside plain counts is one in millions or billions.
 LEAST_PARAMS = 1e3

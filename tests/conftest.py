@@ -1,0 +1,18 @@
+"""Fixtures and settings that all tests share."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("bayescale", deadline=None)  # the first example of a test may compile or import
+settings.load_profile("bayescale")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of public tables and cases beside the repository."""
+    folder = (Path(__file__).parents[1] / "../shared").resolve()
+    if not folder.is_dir():
+        pytest.skip("the folder shared/ beside the repository is missing: its tables and cases are not tested")
+    return folder
