@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -149,7 +149,7 @@ def _table(
 ) -> tuple[pd.DataFrame, list[Note]]:
     """Canonical columns, then the others; one that bears a canonical name without its meaning is renamed."""
     first = {"run": run, **{name: col.values for name, col in numbers.items()}, "line": cells.lines}
-    others: dict[str, pd.Series] = {}
+    others: dict[str, Any] = {}
     notes = []
     for header in cells.frame.columns.difference(list(found.values()), sort=False):
         name = header

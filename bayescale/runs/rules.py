@@ -91,6 +91,11 @@ def column(header: str, cells: Any, needed: bool = True) -> Column:
 
 def number(cell: Any) -> float | None:
     """The cell's value: NaN where it is blank, None where it is no number."""
+    if isinstance(cell, str):
+        cell = cell.strip()
+        if _NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell):
+            return float(cell)
+        return math.nan if cell.casefold() in _BLANK else None
     if isinstance(cell, bool | np.bool_):
         return None
     if isinstance(cell, Real | Decimal):
@@ -98,11 +103,7 @@ def number(cell: Any) -> float | None:
             return float(cell)
         except OverflowError:
             return math.inf
-    if text(cell) == "" or text(cell).casefold() in _BLANK:
-        return math.nan
-    if isinstance(cell, str) and (_NUMBER.fullmatch(cell.strip()) or _INFINITY.fullmatch(cell.strip())):
-        return float(cell)
-    return None
+    return math.nan if text(cell) == "" else None
 
 
 def text(cell: Any) -> str:
