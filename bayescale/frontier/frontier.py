@@ -7,7 +7,7 @@ share that has none is stated, and beyond ``MOST_WITHOUT`` of them there is no i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescale import _show
 from bayescale.frontier import solve
 from bayescale.frontier.budgets import read_budgets
 from bayescale.frontier.intervals import flat, interval, plain, quantiles
@@ -107,7 +108,7 @@ def _choose(known: Sequence[str], group: Any) -> dict[str | None, Any]:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
     """Draws of the compute-optimal plan for each budget, and their intervals.
 
@@ -137,13 +138,13 @@ class Frontier:
 
     law: Law
     rule: ComputeRule
-    budgets: np.ndarray = field(repr=False)
+    budgets: np.ndarray
     level: float
     diagnostics: str
     loss_unit: str
     largest: Mapping[str, float]
-    letters: Mapping[str | None, Mapping[str, np.ndarray]] = field(repr=False)
-    log_n: Mapping[str | None, np.ndarray] = field(repr=False)
+    letters: Mapping[str | None, Mapping[str, np.ndarray]]
+    log_n: Mapping[str | None, np.ndarray]
 
     @property
     def groups(self) -> tuple[str | None, ...]:
@@ -296,3 +297,9 @@ class Frontier:
         unit = self.loss_unit if name == "loss" else UNITS[name]
         coordinates = {"draw": np.arange(len(values)), "budget_flop": self.budgets}
         return xr.DataArray(values, coordinates, ("draw", "budget_flop"), name, {"unit": unit})
+
+    def __repr__(self) -> str:
+        return _show.text(self)
+
+    def _repr_html_(self) -> str:
+        return _show.html(self)

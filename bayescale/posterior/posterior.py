@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import jax
 import numpy as np
 
+from bayescale import _show
 from bayescale.model.joint import Model
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
@@ -184,6 +185,50 @@ class Posterior:
         draws = self.tree["posterior"].to_dataset()
         return draws[[n for n in names if n in draws]].to_dataframe().reset_index()
 
+    def to_dict(self, level: float = 0.9) -> dict[str, Any]:
+        """Settings, checks, and intervals of the letters and the noise, as JSON values.
+
+        One entry of ``results`` a group, with its number of runs; its ``quantities`` have median, lower
+        and upper end of the equal-tailed interval, and unit.
+        """
+        pooling = self.model.pooling
+        return {
+            "level": level,
+            "kind": "eti",
+            "diagnostics": self.status,
+            "checks": [c.to_dict() for c in self.checks],
+            "law": type(self.law).__name__,
+            "pooling": {
+                "kind": type(pooling).__name__,
+                "by": pooling.by,
+                "per_parameter": dict(pooling.per_parameter),
+            },
+            "noise": type(self.model.noise).__name__,
+            "priors": {name: repr(prior) for name, prior in self.model.priors.items()},
+            "rule": self.rule.to_dict(),
+            "loss_unit": self.loss_unit,
+            "info": dict(self.info),
+            "metadata": dict(self.metadata),
+            "results": [
+                {"group": g, "n_runs": self._n_runs(g), "quantities": self._intervals(g, level)}
+                for g in self.groups or (None,)
+            ],
+        }
+
+    def _n_runs(self, group: str | None) -> int:
+        return self.info.get("runs_per_group", {}).get(group, len(self.runs) if self.runs else 0)
+
+    def _intervals(self, group: str | None, level: float) -> dict[str, dict[str, Any]]:
+        drawn = self.values(group) | self.coefficients(group)
+        out = {}
+        for q in (*self.law.coefficients, *self.model.noise.parameters):
+            if q.name in drawn:
+                ends = np.quantile(drawn[q.name], [0.5, (1 - level) / 2, (1 + level) / 2]).tolist()
+                numbers = dict(zip(("median", "lower", "upper"), ends, strict=True))
+                plain = {k: v if np.isfinite(v) else None for k, v in numbers.items()}
+                out[q.name] = plain | {"unit": q.unit.replace("loss", self.loss_unit)}
+        return out
+
     def write_draws(self, path: str | Path) -> Path:
         """Write `to_dataframe` as ``.csv`` or ``.parquet``.
 
@@ -207,3 +252,9 @@ class Posterior:
         from bayescale.posterior.store import save
 
         return save(self, path)
+
+    def __repr__(self) -> str:
+        return _show.text(self)
+
+    def _repr_html_(self) -> str:
+        return _show.html(self)

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from bayescale import _show
 from bayescale.laws._law import Law
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.runs.table import Runs
@@ -68,6 +69,12 @@ class Forecast:
             "loss_unit": self.loss_unit,
             "results": results,
         }
+
+    def __repr__(self) -> str:
+        return _show.text(self)
+
+    def _repr_html_(self) -> str:
+        return _show.html(self)
 
 
 def _interval(values: np.ndarray) -> dict[str, float | None]:

@@ -1,0 +1,112 @@
+"""Numbers to text: significant digits, magnitudes in words, intervals, and how far a plan reaches.
+
+A number alone has three significant digits, an interval as many as show its width. What is not there is
+written as ``-``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from bayescale.frontier.frontier import FAR
+from bayescale.posterior.diagnostics import Check
+
+NONE = "-"
+# Names of magnitudes end at the trillion: beyond it they mean different things in different languages.
+MAGNITUDES = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " K"))
+PLAIN = (1e-4, 1e6)  # between these a number is written out, elsewhere with an exponent
+MOST_NAMED = 4  # of the names in one sentence
+
+
+def number(value: float | None, significant: int = 3) -> str:
+    """A number to so many significant digits: ``0.348``, ``1,230``, ``5.76e23``."""
+    if value is None or math.isnan(value):
+        return NONE
+    if value == 0 or math.isinf(value):
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.{significant - 1}e}".split("e")
+    rounded = float(f"{mantissa}e{exponent}")
+    if PLAIN[0] <= abs(rounded) < PLAIN[1]:
+        return f"{rounded:,.{max(0, significant - 1 - int(exponent))}f}"
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{int(exponent)}"
+
+
+def count(value: float | None, significant: int = 3) -> str:
+    """A number of parameters or tokens: ``96.0 B``, ``1.40 T``; with an exponent from 1e15 on."""
+    if value is None or not math.isfinite(value):
+        return number(value, significant)
+    rounded = float(f"{value:.{significant - 1}e}")
+    if abs(rounded) >= 1e15:
+        return number(rounded, significant)
+    for size, name in MAGNITUDES:
+        if abs(rounded) >= size:
+            return number(rounded / size, significant) + name
+    return number(rounded, significant)
+
+
+def interval(
+    median: float | None,
+    lower: float | None,
+    upper: float | None,
+    write: Callable[[float | None, int], str] = number,
+    between: str = " ",
+) -> str:
+    """``72.2 B [48.1 B, 110 B]``: each number with its own magnitude, so that none is misread."""
+    if median is None or math.isnan(median):
+        return NONE
+    n = digits(median, lower, upper)
+    return f"{write(median, n)}{between}[{write(lower, n)}, {write(upper, n)}]"
+
+
+def digits(median: float | None, lower: float | None, upper: float | None) -> int:
+    """Significant digits, 3 to 5, that cut the interval into 4 to 40 steps where they can; 5 for a point."""
+    if median is None or lower is None or upper is None or not math.isfinite(upper - lower):
+        return 3
+    width, size = upper - lower, max(abs(lower), abs(median), abs(upper))
+    if width <= 0 or size == 0:
+        return 5
+    return min(5, max(3, math.floor(math.log10(size)) - math.floor(math.log10(width / 4)) + 1))
+
+
+def kind(level: float) -> str:
+    """Kind and level of every interval of this package: ``90 % equal-tailed``."""
+    return f"{100 * level:g} % equal-tailed"
+
+
+def amount(n: int, noun: str) -> str:
+    """``1 run``, ``24 runs``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def some(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def printable(text: str) -> str:
+    """Text on one line without control characters: names in a user's table may hold any."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def reach(factor: float) -> str:
+    """Compute against the largest fitted run: ``inside the data``, ``77.4 times the largest run``."""
+    if factor <= 1:
+        return "inside the data"
+    return f"{number(factor)} times the largest run" + (": far outside the data" if factor > FAR else "")
+
+
+def status(found: str, checks: Sequence[Check] = ()) -> str | None:
+    """The first line of a result whose fit is not to be relied on; None where it passed.
+
+    ``checks`` are named where the result carries them.
+    """
+    if found == "PASS":
+        return None
+    worst = [c for c in checks if c.status == found]
+    if found == "FAIL":
+        failing = "; ".join(f"{c.name} {c.value:.4g} (limit {c.limit})" for c in worst)
+        return f"FAIL: {failing or 'the fit behind this failed its diagnostics'}; do not decide on this fit."
+    unknown = "; ".join(c.advice if c.name == "engine" else f"{c.name}: {c.advice}" for c in worst)
+    return f"UNKNOWN: {unknown or 'the fit behind this was not checked'}; no decision should rest on this alone."
