@@ -1,0 +1,121 @@
+"""From the words of a command line to the values that the verbs take."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+import bayescale as bs
+
+if TYPE_CHECKING:
+    from bayescale.inference._engine import Engine
+    from bayescale.laws import Law
+    from bayescale.model.noise import Noise
+    from bayescale.model.pooling import Pooling
+    from bayescale.parameter import Fixed, Prior
+    from bayescale.posterior.posterior import Group
+    from bayescale.runs.table import Runs
+
+
+def pairs(option: str, given: Iterable[str], form: str) -> list[tuple[str, str]]:
+    """Split ``NAME=VALUE`` at the first ``=``; a usage error where there is none."""
+    split = [text.partition("=") for text in given]
+    for name, equals, value in split:
+        if not (name and equals and value):
+            raise typer.BadParameter(f"{option} takes {form}, not {name + equals + value!r}.")
+    return [(name, value) for name, _, value in split]
+
+
+def numbers(option: str, text: str, count: int, form: str) -> list[float]:
+    """So many numbers, separated by commas."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        raise typer.BadParameter(f"{option} takes {form}, not {text!r}.")
+    return found
+
+
+def read(
+    source: Path, columns: Iterable[str], exclude: Iterable[str], on_invalid: Any, flops_per_param_token: float
+) -> Runs:
+    """The table of runs, without the rows left out by choice."""
+    by_column: dict[str, list[str]] = {}
+    for name, value in pairs("--exclude", [e for e in exclude if "=" in e], "COLUMN=VALUE or RUN"):
+        by_column.setdefault(name, []).append(value)
+    named = [e for e in exclude if "=" not in e]
+    runs = bs.read_runs(
+        source,
+        columns=dict(pairs("--column", columns, "MEANING=HEADER, as n_params=Params")),
+        rule=bs.FlopsRule(flops_per_param_token),
+        exclude=by_column or named or None,
+        on_invalid=on_invalid,
+    )
+    return runs.without(named) if by_column and named else runs
+
+
+def pooling(kind: str | None, by: str | None) -> Pooling:
+    """Partial pooling where there is a grouping column, unless said otherwise."""
+    kind = kind or ("partial" if by else "complete")
+    if kind == "complete":
+        return bs.Complete()
+    if not by:
+        raise typer.BadParameter(f"--pooling {kind} needs the grouping column: --group-by COLUMN.")
+    return bs.Partial(by) if kind == "partial" else bs.Separate(by)
+
+
+def priors(law: Law, noise: Noise, fix: Iterable[str], prior: Iterable[str]) -> dict[str, Prior | Fixed]:
+    """Changes to the default priors; each keeps the kind that its parameter's range needs."""
+    kinds = {p.name: type(p.prior) for p in bs.Model(law, noise=noise).parameters}
+    changed: dict[str, Prior | Fixed] = {}
+    for name, text in pairs("--prior", prior, "NAME=CENTER,SPREAD, as alpha=0.35,0.2"):
+        center, spread = numbers("--prior", text, 2, "NAME=CENTER,SPREAD, as alpha=0.35,0.2")
+        changed[name] = kinds.get(name, bs.LogNormal)(center, spread)  # a name that is unknown is the model's to refuse
+    for name, text in pairs("--fix", fix, "NAME=VALUE, as alpha=0.35"):
+        if name in changed:
+            raise typer.BadParameter(f"{name} is given a prior and held fixed; choose one.")
+        changed[name] = bs.Fixed(*numbers("--fix", text, 1, "NAME=VALUE, as alpha=0.35"))
+    return changed
+
+
+def engine(name: str, settings: Mapping[str, Any]) -> Engine:
+    """The engine with the settings that were given; a usage error for one that it does not have."""
+    kind = {"nuts": bs.NUTS, "laplace": bs.Laplace, "prior": bs.FromPrior}[name]
+    given = {k: v for k, v in settings.items() if v not in (None, False)}
+    for setting in given.keys() - {f.name for f in dataclasses.fields(kind)}:
+        raise typer.BadParameter(f"--{setting.replace('_', '-')} is no setting of the engine {name!r}.")
+    return kind(**given)
+
+
+def metadata(path: Path | None) -> dict[str, Any]:
+    """Notes to keep with a fit: a JSON object."""
+    try:
+        notes = json.loads(path.read_text("utf-8")) if path else {}
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"{path} is not JSON: {problem}.") from None
+    if not isinstance(notes, dict):
+        raise ValueError(f'{path} must hold a JSON object, as {{"project": "a"}}, not a {type(notes).__name__}.')
+    return notes
+
+
+def group(name: str | None, new_group: bool, population_mean: bool) -> Group:
+    """Whose law: one choice at most."""
+    if sum((name is not None, new_group, population_mean)) > 1:
+        raise typer.BadParameter("--group, --new-group and --population-mean exclude one another.")
+    return bs.NewGroup() if new_group else bs.PopulationMean() if population_mean else name
+
+
+def planned(n_params: list[float], n_tokens: list[float]) -> dict[str, list[float]]:
+    """Runs as pairs of size and tokens; one of either may stand for all."""
+    if len(n_params) != len(n_tokens) and 1 not in (len(n_params), len(n_tokens)):
+        raise typer.BadParameter(
+            f"--n-params is given {len(n_params)} times and --n-tokens {len(n_tokens)} times: "
+            "give as many of each, or one that stands for all."
+        )
+    return {"n_params": n_params, "n_tokens": n_tokens}

@@ -1,0 +1,130 @@
+"""What the commands say beyond a result itself: as JSON values, and as pages for a person."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import bayescale as bs
+from bayescale.report.tables import Notes, Page, Table
+from bayescale.report.words import amount, number, reach, status
+from bayescale.runs.design import Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayescale.posterior.posterior import Posterior
+
+log = logging.getLogger("bayescale")
+
+
+def outliers(posterior: Posterior) -> list[dict[str, Any]]:
+    """Runs that are more probably off the law than on it; none where no run was used."""
+    return [row for row in _records(bs.outliers(posterior)) if row["flagged"]] if _used_runs(posterior) else []
+
+
+def outlier_notes(flagged: Sequence[Mapping[str, Any]]) -> Notes:
+    """The flagged runs, in words."""
+    lines = (
+        f"{row['run']} (line {row['line']}): loss {number(row['loss'], 4)}, expected "
+        f"{number(row['loss_expected'], 4)}; an outlier with probability {row['probability_outlier']:.2f}"
+        for row in flagged
+    )
+    if not flagged:
+        return Notes("Outliers", ("no run is more probably off the law than on it",))
+    return Notes(
+        f"Outliers: {amount(len(flagged), 'run')} more probably off the law than on it; all are used", tuple(lines)
+    )
+
+
+def checks(posterior: Posterior) -> dict[str, Any]:
+    """Everything that tells whether a fit can be trusted, as JSON values."""
+    found: dict[str, Any] = {
+        "diagnostics": posterior.status,
+        "checks": [check.to_dict() for check in posterior.checks],
+        "design": list(posterior.info["design"]),
+    }
+    if not _used_runs(posterior):
+        return found
+    loo = bs.loo(posterior)
+    return found | {
+        "psis_loo": {
+            "elpd": float(loo.elpd),
+            "se": float(loo.se),
+            "p": float(loo.p),
+            "largest_pareto_k": float(loo.pareto_k.max()),
+            "good_pareto_k": float(loo.good_k),
+        },
+        "outliers": outliers(posterior),
+        "predictive_check": _records(bs.predictive_check(posterior)),
+    }
+
+
+def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
+    """The same for a person."""
+    design = tuple(str(Finding(**{**finding, "groups": tuple(finding["groups"])})) for finding in found["design"])
+    parts: list[Table | Notes] = [Notes("Sampling", tuple(map(str, posterior.checks)))]
+    parts += [Notes("The design cannot tell", design)] if design else []
+    if "psis_loo" in found:
+        loo = found["psis_loo"]
+        k = f"largest Pareto k {loo['largest_pareto_k']:.2f}, good below {loo['good_pareto_k']:.2f}"
+        parts += [
+            Notes("PSIS-LOO of log loss", (f"elpd {loo['elpd']:.1f} (se {loo['se']:.1f}), p {loo['p']:.1f}; {k}",)),
+            outlier_notes(found["outliers"]),
+            Table(
+                "Predictive check, 90 % equal-tailed interval of tables that the fit would make",
+                ("statistic", "observed", "lower", "upper", "p-value"),
+                tuple(
+                    (row["statistic"], *(number(row[name]) for name in ("observed", "lower", "upper", "p_value")))
+                    for row in found["predictive_check"]
+                ),
+            ),
+        ]
+    return Page(status(posterior.status, posterior.checks), f"Diagnostics {posterior.status}", (), parts)
+
+
+def warn_far(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Say for each row of a frontier or a forecast that it leaves the fitted runs behind."""
+    for row in rows:
+        if row["extrapolation_factor"] > 1:
+            group = f" of group {row['group']}" if row["group"] is not None else ""
+            flop = number(row.get("budget_flop", row.get("flop")))
+            log.warning("%s FLOP%s: extrapolation, %s.", flop, group, reach(row["extrapolation_factor"]))
+
+
+def laws() -> list[dict[str, Any]]:
+    """Every law: its formula, what it reads, what is inferred, and the default priors."""
+    found = []
+    for name in bs.laws.names():
+        law = bs.laws.get(name)
+        found.append(
+            {
+                "name": name,
+                "formula": (type(law).__doc__ or "").splitlines()[0],
+                "inputs": list(law.inputs),
+                "coefficients": [{"name": q.name, "meaning": q.meaning, "unit": q.unit} for q in law.coefficients],
+                "parameters": [
+                    {"name": p.name, "meaning": p.meaning, "unit": p.unit, "prior": repr(p.prior)}
+                    for p in bs.Model(law).parameters
+                ],
+            }
+        )
+    return found
+
+
+def law_pages() -> str:
+    """Every law as the model that it makes by default."""
+    return "\n\n".join(
+        f"--law {name}\n{bs.Model(law)!r}\n  reads {', '.join(law.inputs)}"
+        for name, law in ((name, bs.laws.get(name)) for name in bs.laws.names())
+    )
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return json.loads(str(frame.to_json(orient="records", double_precision=15)))
+
+
+def _used_runs(posterior: Posterior) -> bool:
+    return posterior.info["engine"] in ("nuts", "laplace")

@@ -1,0 +1,255 @@
+"""The command line: the same verbs as in Python, from the words of a shell.
+
+Nothing heavy is imported until a command runs; a table that is refused is refused before jax loads.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+import bayescale as bs
+from bayescale import _cli_options as options
+from bayescale._cli_run import command, progress, show, start_logging, to_write, write
+
+if TYPE_CHECKING:
+    from bayescale.frontier.frontier import Frontier
+    from bayescale.posterior.posterior import Posterior
+    from bayescale.posterior.predict import Forecast
+    from bayescale.runs.table import Runs
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Fit = Annotated[Path, typer.Argument(metavar="FIT.nc", help="A fit that `bayescale fit` wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")]
+Level = Annotated[float, typer.Option(help="Probability inside the equal-tailed intervals.")]
+OfGroup = Annotated[
+    str | None, typer.Option("--group", metavar="NAME", help="One group; all of the fit's unless given.")
+]
+OfNew = Annotated[
+    bool, typer.Option("--new-group", help="A group that is not in the table, drawn from the population.")
+]
+OfMean = Annotated[bool, typer.Option("--population-mean", help="The population's mean, which is not a group.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of everything random; drawn and stated unless given.")]
+RULE = "FLOPs to train one parameter on one token: the rule C = k N D."
+
+
+def main() -> None:
+    """Entry point of the ``bayescale`` script."""
+    app(prog_name="bayescale")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bayescale {bs.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say what is being done, on standard error.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Bayesian scaling laws: how large a language model to train, on how many tokens, and how sure that is.
+
+    Exit codes: 0 done; 1 an error, with what to do about it; 2 usage; 3 the result rests on a fit
+    whose diagnostics are FAIL or UNKNOWN; 130 interrupted.
+    """
+    start_logging(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)
+
+
+@app.command()
+@command
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to write.")] = Path("bayescale-demo"),
+) -> str:
+    """The main job on an embedded table of simulated runs: fit, diagnostics, frontier, files."""
+    from bayescale import _cli_demo
+
+    return _cli_demo.demo(out)
+
+
+@app.command()
+@command
+def fit(
+    source: Annotated[Path, typer.Argument(metavar="RUNS", help="Table of finished runs: CSV or Parquet.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FIT.nc", help="Where to write the fit.")],
+    law: Annotated[str, typer.Option(metavar="NAME", help="Scaling law; `bayescale laws` lists them.")] = "chinchilla",
+    group_by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Groups of runs, each with its own law.")
+    ] = None,
+    pooling: Annotated[
+        Literal["complete", "partial", "separate"] | None,
+        typer.Option(help="How groups share the law: partial with --group-by, complete without."),
+    ] = None,
+    column: Annotated[
+        list[str], typer.Option(metavar="MEANING=HEADER", help="Header of a column: n_params=Params.")
+    ] = [],
+    flops_per_param_token: Annotated[float, typer.Option(metavar="K", help=RULE)] = 6.0,
+    exclude: Annotated[list[str], typer.Option(metavar="COLUMN=VALUE|RUN", help="Leave rows out.")] = [],
+    on_invalid: Annotated[
+        Literal["error", "drop"], typer.Option(help="Stop at rows that break a rule, or leave them out.")
+    ] = "error",
+    noise: Annotated[Literal["student-t", "gaussian"], typer.Option(help="Scatter of log loss.")] = "student-t",
+    prior: Annotated[
+        list[str], typer.Option(metavar="NAME=CENTER,SPREAD", help="Change a prior: alpha=0.35,0.2.")
+    ] = [],
+    fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold a parameter at a value: alpha=0.35.")] = [],
+    engine: Annotated[
+        Literal["nuts", "laplace", "prior"],
+        typer.Option(help="Sample; or a quick approximation; or draws of the prior, which use no run."),
+    ] = "nuts",
+    chains: Annotated[int | None, typer.Option(metavar="K", help="Chains of NUTS, 4 unless given.")] = None,
+    draws: Annotated[int | None, typer.Option(metavar="K", help="Draws kept of each chain, 1000 unless given.")] = None,
+    warmup: Annotated[int | None, typer.Option(metavar="K", help="Warm-up steps of each chain.")] = None,
+    target_accept: Annotated[float | None, typer.Option(metavar="P", help="Acceptance that NUTS aims at.")] = None,
+    platform: Annotated[Literal["cpu", "gpu", "tpu"] | None, typer.Option(help="Where to sample.")] = None,
+    keep_interrupted: Annotated[
+        bool, typer.Option("--keep-interrupted", help="On Ctrl-C, write what was drawn.")
+    ] = False,
+    seed: Seed = None,
+    metadata: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Notes to keep with the fit.")] = None,
+    as_json: Json = False,
+) -> str:
+    """Fit a law to a table of runs, and write the posterior."""
+    shared = options.pooling(pooling, group_by)
+    runs = options.read(source, column, exclude, on_invalid, flops_per_param_token)
+    notes = options.metadata(metadata)
+    to_write(out)
+    chosen = bs.laws.get(law)
+    bs.use_compile_cache()
+    scatter = bs.StudentT() if noise == "student-t" else bs.Gaussian()
+    model = bs.Model(chosen, shared, scatter, options.priors(chosen, scatter, fix, prior))
+    settings = {"chains": chains, "draws": draws, "warmup": warmup, "target_accept": target_accept}
+    settings |= {"platform": platform, "keep_interrupted": keep_interrupted}
+    with progress("sampling") as bar:
+        posterior = bs.fit(
+            runs, model, engine=options.engine(engine, settings), seed=seed, metadata=notes, progress=bar
+        )
+    posterior.save(out)
+    _show_fit(posterior, runs, out, as_json)
+    return posterior.status
+
+
+def _show_fit(posterior: Posterior, runs: Runs, path: Path, as_json: bool) -> None:
+    from bayescale import _cli_words as words
+
+    flagged = words.outliers(posterior)
+    result = posterior.to_dict() | {"runs": runs.to_dict(), "outliers": flagged, "file": str(path)}
+    written = f"Wrote {path}: `bayescale check` and `bayescale allocate` read it."
+    show(result, [posterior, posterior.model, words.outlier_notes(flagged).text(), written], as_json)
+
+
+@app.command()
+@command
+def check(source: Fit, as_json: Json = False) -> str:
+    """Say whether a fit can be trusted: its sampling, its runs, its model, its design."""
+    posterior = bs.load(source)
+    from bayescale import _cli_words as words
+
+    bs.use_compile_cache()
+    found = words.checks(posterior)
+    show(found, [words.check_page(posterior, found).text()], as_json)
+    return posterior.status
+
+
+@app.command()
+@command
+def allocate(
+    source: Fit,
+    budget: Annotated[list[str], typer.Option(metavar="FLOP", help="Training compute, FLOPs; may be given again.")],
+    group: OfGroup = None,
+    new_group: OfNew = False,
+    population_mean: OfMean = False,
+    level: Level = 0.9,
+    flops_per_param_token: Annotated[
+        float | None, typer.Option(metavar="K", help=f"{RULE} [default: the fit's]")
+    ] = None,
+    as_json: Json = False,
+    csv: Csv = None,
+) -> str:
+    """Compute-optimal model size, tokens and loss for each budget, with their intervals."""
+    chosen = options.group(group, new_group, population_mean)
+    posterior = bs.load(source)
+    bs.use_compile_cache()
+    rule = None if flops_per_param_token is None else bs.FlopsRule(flops_per_param_token)
+    frontier = bs.allocate(posterior, budget, rule=rule, group=chosen, level=level)
+    _show_plan(frontier, as_json, csv)
+    return frontier.diagnostics
+
+
+@app.command()
+@command
+def predict(
+    source: Fit,
+    n_params: Annotated[list[float], typer.Option(metavar="N", help="Parameters of a run; may be given again.")],
+    n_tokens: Annotated[list[float], typer.Option(metavar="D", help="Tokens of a run; may be given again.")],
+    group: OfGroup = None,
+    new_group: OfNew = False,
+    population_mean: OfMean = False,
+    level: Level = 0.9,
+    as_json: Json = False,
+    csv: Csv = None,
+) -> str:
+    """Loss of planned runs: of the mean over runs like it, and of one new run."""
+    chosen = options.group(group, new_group, population_mean)
+    runs = options.planned(n_params, n_tokens)
+    posterior = bs.load(source)
+    bs.use_compile_cache()
+    forecast = bs.predict(posterior, runs, group=chosen, level=level)
+    _show_plan(forecast, as_json, csv)
+    return forecast.status
+
+
+def _show_plan(result: Frontier | Forecast, as_json: bool, csv: Path | None) -> None:
+    from bayescale import _cli_words as words
+
+    found = result.to_dict()
+    words.warn_far(found["results"])
+    if csv:
+        write(csv, lambda part: result.to_dataframe().to_csv(part, index=False))
+    show(found, [result], as_json)
+
+
+@app.command()
+@command
+def simulate(
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="RUNS.csv", help="Where to write the table.")],
+    published: Annotated[str, typer.Option(metavar="NAME", help="Published law behind the losses.")] = "besiroglu-2024",
+    budget: Annotated[
+        list[float], typer.Option(metavar="FLOP", help="Training compute of a group of runs; may be given again.")
+    ] = [1e18, 3e18, 1e19, 3e19, 1e20, 3e20, 1e21],
+    per_budget: Annotated[int, typer.Option(metavar="K", help="Runs at each budget.")] = 9,
+    noise: Annotated[float, typer.Option(help="Scatter of log loss, a share of the loss.")] = 0.005,
+    tail: Annotated[float | None, typer.Option(metavar="NU", help="Degrees of freedom; Normal unless given.")] = None,
+    seed: Seed = None,
+) -> None:
+    """Write a table of runs whose losses are simulated under a published law, and which says so."""
+    from bayescale.posterior.simulate import isoflop_design
+
+    to_write(out)
+    frame = bs.simulate(bs.published(published), isoflop_design(budget, per_budget), noise=noise, tail=tail, seed=seed)
+    write(out, lambda part: frame.round({"loss": 5}).to_csv(part, index=False, float_format="%.10g"))
+    typer.echo(f"Wrote {out}: {len(frame)} runs, {frame['origin'].iloc[0]}.")
+
+
+@app.command()
+@command
+def laws(as_json: Json = False) -> None:
+    """List the laws: formula, inputs, parameters and default priors."""
+    from bayescale import _cli_words as words
+
+    show(words.laws(), [words.law_pages()], as_json)
