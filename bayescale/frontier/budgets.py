@@ -34,9 +34,9 @@ def read_budgets(budgets: Any, *, smallest: float, largest: float) -> np.ndarray
         If there is none, or any is not such a number or lies outside ``smallest`` to ``largest``; all
         are named, by position (from 1) and value.
     """
-    entries = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str | bytes) else [budgets]
     if isinstance(budgets, np.ndarray) and budgets.ndim == 0:
-        entries = [budgets.item()]
+        budgets = budgets.item()
+    entries = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str | bytes) else [budgets]
     if not entries:
         raise ValueError(f"There is no budget in the list. {FORM}")
     read = [_read(entry, smallest, largest) for entry in entries]
