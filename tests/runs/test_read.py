@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayescale.runs import FlopsRule, read_runs
@@ -217,6 +217,7 @@ def test_other_columns_of_a_text_file_stay_as_written(tmp_path):
 # Size, tokens, compute
 
 
+@settings(max_examples=25)
 @given(n=st.floats(1e6, 1e12), d=st.floats(1e8, 1e15), k=st.floats(1, 30), gone=st.sampled_from(["N", "D", "C"]))
 def test_any_two_of_size_tokens_and_compute_settle_the_third(n, d, k, gone):
     table = pd.DataFrame({"N": [n, 2 * n], "D": [d, d], "C": [k * n * d, 2 * k * n * d], "loss": [3.0, 2.9]})

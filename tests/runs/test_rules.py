@@ -5,7 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayescale.runs import InvalidRuns, read_runs
@@ -150,6 +150,7 @@ def test_perplexities_are_not_fitted_as_losses_unless_the_unit_says_so():
     assert read_runs(frame, loss_unit="centinats").table["loss"][0] == 44
 
 
+@settings(max_examples=25)
 @given(st.sets(st.integers(0, 19), min_size=1, max_size=19), st.sampled_from([np.nan, np.inf, -1.0, 0.0]))
 def test_strict_and_drop_agree_on_the_bad_rows(bad, value):
     loss = np.linspace(3.5, 2.5, 20)
