@@ -110,10 +110,18 @@ def _fall_to_zero(evaluate: Callable[[Any], tuple[Any, Any]], left: Any, right: 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def bottom(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any) -> tuple[Any]:
-    """log N of the lowest minimum inside the curve's ends; NaN where there is none."""
-    left, right = _deepest_valley(law, rule, letters, flop, low, high)
+    """log N of the lowest minimum inside the curve's ends; NaN where there is none, or an end is lower."""
+    first, second, width, edge = _deepest_valleys(law, rule, letters, flop, low, high)
     balance = partial(_balance, law, rule, letters, flop)
-    return (_fall_to_zero(balance, left, right, (left + right) / 2),)
+
+    def descend(left: Any) -> tuple[Any, Any]:
+        u = _fall_to_zero(balance, left, left + width, left + width / 2)
+        loss = law.loss(letters, _run(u, _log_tokens(rule, flop, u)))
+        return u, jnp.where(jnp.isnan(loss), jnp.inf, loss)
+
+    (u, loss), (other, other_loss) = descend(first), descend(second)
+    u, loss = jnp.where(other_loss < loss, other, u), jnp.minimum(loss, other_loss)
+    return (jnp.where(loss <= edge, u, jnp.nan),)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -125,8 +133,13 @@ def bottom_near(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, 
     return (jnp.where(inside, u, jnp.nan),)
 
 
-def _deepest_valley(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Neighbouring scan points around the lowest minimum of the curve; NaN where that is an edge."""
+def _deepest_valleys(
+    law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Left ends and width of the scan steps that hold the two lowest minima; the loss at a lowest end.
+
+    NaN for a minimum that there is not, infinity for an end that is no minimum.
+    """
     width = (high - low) / SCAN
 
     def look(j: Any) -> tuple[Any, Any, Any]:
@@ -136,21 +149,21 @@ def _deepest_valley(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: A
         return u, law.loss(letters, _run(u, d)), price - gain
 
     def step(j: Any, state: Any) -> Any:
-        (u, loss, slope), best, left, edge = state
+        (u, loss, slope), (best, first), (next_best, second) = state
         following = look(j)
         valley = (slope < 0) & (following[2] >= 0)
-        # Lowest point of the parabola through the two slopes: tells valleys apart better than the points do.
-        bottom = loss + slope * slope / jnp.where(valley, following[2] - slope, 1.0) * width * -0.5
-        better = valley & (bottom < best)
-        return following, jnp.where(better, bottom, best), jnp.where(better, u, left), edge
+        # Lowest point of the parabola through the two slopes: close enough to rank valleys, not to decide a near tie.
+        bottom = loss - slope * slope / jnp.where(valley, following[2] - slope, 1.0) * width / 2
+        wins, places = valley & (bottom < best), valley & (bottom < next_best)
+        runner_up = jnp.where(wins, best, jnp.where(places, bottom, next_best))
+        second = jnp.where(wins, first, jnp.where(places, u, second))
+        winner = jnp.where(wins, bottom, best), jnp.where(wins, u, first)
+        return following, winner, (runner_up, second)
 
-    first = look(0)
-    infinite = jnp.full_like(low, jnp.inf)
-    edge = jnp.where(first[2] > 0, first[1], infinite)
-    last, best, left, edge = jax.lax.fori_loop(1, SCAN + 1, step, (first, infinite, infinite * jnp.nan, edge))
-    edge = jnp.minimum(edge, jnp.where(last[2] < 0, last[1], infinite))
-    left = jnp.where(best <= edge, left, jnp.nan)
-    return left, left + width
+    start, nothing = look(0), (jnp.full_like(low, jnp.inf), jnp.full_like(low, jnp.nan))
+    end, (_, first), (_, second) = jax.lax.fori_loop(1, SCAN + 1, step, (start, nothing, nothing))
+    edge = jnp.minimum(jnp.where(start[2] > 0, start[1], jnp.inf), jnp.where(end[2] < 0, end[1], jnp.inf))
+    return first, second, width, edge
 
 
 @partial(jax.jit, static_argnums=(0, 1))

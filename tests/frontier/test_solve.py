@@ -46,7 +46,7 @@ class Attention(ComputeRule):
 @final
 @dataclass(frozen=True)
 class TwoValleys(Law):
-    """Two dips in log N, at 1e8 and 1e11, on a slope in D that decides between them; the dip at 1e8 is wide."""
+    """Two dips in log N, at 1e8 and 1e11; slopes in D and in log N decide between them and the domain's edge."""
 
     inputs: ClassVar[tuple[str, ...]] = ("n_params", "n_tokens")
     monotone: ClassVar[tuple[str, ...]] = ()
@@ -58,7 +58,7 @@ class TwoValleys(Law):
         u = jnp.log(run["n_params"])
         dips = jnp.exp(-((u - np.log(1e8)) ** 2) / 8) + 2 * jnp.exp(-((u - np.log(1e11)) ** 2) / 2)
         edges = jnp.cosh((u - np.log(1e9)) / 8)
-        return letters["E"] - dips + edges + letters["B"] * run["n_tokens"] ** -0.1
+        return letters["E"] - dips + edges + letters["B"] * run["n_tokens"] ** -0.1 + letters["tilt"] * u
 
     def floor(self, letters: Values) -> Any:
         return letters["E"] - 3
@@ -248,21 +248,33 @@ def test_a_reducible_loss_far_below_the_floor(reducible):
     assert log_n[0, 0] == pytest.approx(closed_form(B24, 1e24)[0], rel=1e-10)
 
 
-def test_an_optimum_that_leaves_the_domain_as_the_budget_grows():
-    """Followed optima stop where the closed form crosses the domain's edge, N = 1e15."""
-    draw, budgets = letters(H22_ROUNDED | {"B": 1.0}), np.geomspace(1e18, 1e30, 300)
-    expected, _, _ = closed_form(H22_ROUNDED | {"B": 1.0}, budgets)
-    log_n, interior = solve.optimum(LAW, FlopsRule(), draw, budgets)
-    inside = (expected < np.log(1e15)) & (expected < np.log(budgets / 6e3))
+@pytest.mark.parametrize("c", [H22_ROUNDED | {"B": 1.0}, B24 | {"B": 2e5}], ids=["N", "D"])
+def test_an_optimum_that_leaves_the_domain_as_the_budget_grows(c):
+    """Optima are followed to where the closed form crosses the domain's edge, N = 1e15 or D = 1e17, and no further."""
+    budgets = np.geomspace(1e18, 1e30, 300)
+    expected = closed_form(c, budgets)[0]
+    log_d = np.log(budgets / 6) - expected
+    log_n, interior = solve.optimum(LAW, FlopsRule(), letters(c), budgets)
+    inside = (np.log(1e3) < expected) & (expected < np.log(1e15)) & (np.log(1e3) < log_d) & (log_d < np.log(1e17))
     assert 0 < inside.sum() < inside.size
     assert np.array_equal(interior[0], inside)
     assert log_n[0, inside] == pytest.approx(expected[inside], rel=1e-10)
 
 
+@pytest.mark.parametrize(("offset", "found"), [(0.1, True), (-0.2, True), (0.3, False), (-5.0, False), (9.0, False)])
+def test_following_takes_only_what_lies_near(offset, found):
+    """A start a quarter of a unit of log N off or more gives no optimum, and so a scan, not a wrong number."""
+    expected = closed_form(B24, 1e24)[0]
+    low, high, start = (np.array([x]) for x in (np.log(1e3), np.log(1e15), expected + offset))
+    with jax.enable_x64(True):
+        u = np.asarray(curve.bottom_near(LAW, FlopsRule(), letters(B24), np.array([1e24]), low, high, start)[0])
+    assert u == pytest.approx([expected if found else np.nan], nan_ok=True)
+
+
 @pytest.mark.parametrize("n_budgets", [40, 400])
 def test_the_lower_of_two_valleys(n_budgets):
     """Where the optimum jumps from one valley to another, each budget gets the lower one, followed or scanned."""
-    law, c = TwoValleys(), {"E": 2.0, "B": 20.0}
+    law, c = TwoValleys(), {"E": 2.0, "B": 20.0, "tilt": 0.0}
     budgets = np.geomspace(1e16, 1e26, n_budgets)
     log_n, interior = solve.optimum(law, FlopsRule(), letters(c), budgets)
     assert interior.all()
@@ -271,6 +283,26 @@ def test_the_lower_of_two_valleys(n_budgets):
     picked = {0, n_budgets - 1, *range(max(0, jumps[0] - 2), jumps[0] + 4)}
     for k in picked:
         assert log_n[0, k] == pytest.approx(lowest(law, FlopsRule(), c, budgets[k]), abs=1e-6)
+
+
+def test_a_jump_between_two_close_budgets_is_not_followed():
+    """Beside a scanned budget in one valley, the next of many budgets gets the other valley if that is lower."""
+    law, c = TwoValleys(), {"E": 2.0, "B": 20.0, "tilt": 0.0}
+    low, high = np.log(1e16), np.log(1e26)
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if lowest(law, FlopsRule(), c, np.exp(middle)) > np.log(1e10) else (middle, high)
+    budgets = np.exp([low, high, *(high + np.linspace(0.1, 15, 98))])
+    log_n, _ = solve.optimum(law, FlopsRule(), letters(c), budgets)
+    assert log_n[0, :2] == pytest.approx([lowest(law, FlopsRule(), c, b) for b in budgets[:2]], abs=1e-6)
+    assert log_n[0, 1] - log_n[0, 0] > 5
+
+
+def test_a_valley_above_the_edge_is_no_optimum():
+    """A minimum inside the domain counts only while the domain's edge is not lower still."""
+    draws = letters({"E": 2.0, "B": 0.0, "tilt": 0.0}, {"E": 2.0, "B": 0.0, "tilt": 0.5})
+    _, interior = solve.optimum(TwoValleys(), FlopsRule(), draws, np.array([1e22]))
+    assert interior[:, 0].tolist() == [True, False]
 
 
 @dataclass(frozen=True)
