@@ -29,6 +29,11 @@ from .posterior.predict import predict as predict
 from .posterior.published import published as published
 from .posterior.simulate import simulate as simulate
 from .posterior.store import load as load
+from .report.plots import plot_fit as plot_fit
+from .report.plots import plot_frontier as plot_frontier
+from .report.plots import plot_posterior as plot_posterior
+from .report.plots import plot_residuals as plot_residuals
+from .report.plots import plot_tokens_per_parameter as plot_tokens_per_parameter
 from .runs.flops import ComputeRule as ComputeRule
 from .runs.flops import FlopsRule as FlopsRule
 from .runs.read import read_runs as read_runs

@@ -7,13 +7,12 @@ given but rests on diagnostics that are FAIL or UNKNOWN, 130 interrupted.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,20 +51,6 @@ def start_logging(level: int) -> None:
     handler.setFormatter(logging.Formatter("{levelname}: {message}", style="{"))
     log.handlers = [handler]
     log.setLevel(level)
-
-
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while that is a terminal, and nothing otherwise."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def show(result: Any, parts: Sequence[object], as_json: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import textwrap
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
 
 log = logging.getLogger("bayescale")
+LOO_DRAWS = 100  # a fifth of the draws is the tail that is smoothed (Vehtari et al. 2024), and 20 are few
 
 
 def outliers(posterior: Posterior) -> list[dict[str, Any]]:
@@ -48,18 +51,29 @@ def checks(posterior: Posterior) -> dict[str, Any]:
     }
     if not _used_runs(posterior):
         return found
-    loo = bs.loo(posterior)
     return found | {
-        "psis_loo": {
-            "elpd": float(loo.elpd),
-            "se": float(loo.se),
-            "p": float(loo.p),
-            "largest_pareto_k": float(loo.pareto_k.max()),
-            "good_pareto_k": float(loo.good_k),
-        },
+        "psis_loo": _loo(posterior),
         "outliers": outliers(posterior),
         "predictive_check": _records(bs.predictive_check(posterior)),
     }
+
+
+def _loo(posterior: Posterior) -> dict[str, float] | None:
+    """The figures of PSIS-LOO; None where there are too few draws to smooth their tail."""
+    size = posterior.tree["posterior"].sizes
+    if size["chain"] * size["draw"] < LOO_DRAWS:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a large Pareto k, which is shown
+        loo = bs.loo(posterior)
+    names = {
+        "elpd": loo.elpd,
+        "se": loo.se,
+        "p": loo.p,
+        "largest_pareto_k": loo.pareto_k.max(),
+        "good_pareto_k": loo.good_k,
+    }
+    return {name: float(value) for name, value in names.items()}
 
 
 def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
@@ -68,10 +82,8 @@ def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
     parts: list[Table | Notes] = [Notes("Sampling", tuple(map(str, posterior.checks)))]
     parts += [Notes("The design cannot tell", design)] if design else []
     if "psis_loo" in found:
-        loo = found["psis_loo"]
-        k = f"largest Pareto k {loo['largest_pareto_k']:.2f}, good below {loo['good_pareto_k']:.2f}"
         parts += [
-            Notes("PSIS-LOO of log loss", (f"elpd {loo['elpd']:.1f} (se {loo['se']:.1f}), p {loo['p']:.1f}; {k}",)),
+            Notes("PSIS-LOO of log loss", (_loo_line(found["psis_loo"]),)),
             outlier_notes(found["outliers"]),
             Table(
                 "Predictive check, 90 % equal-tailed interval of tables that the fit would make",
@@ -83,6 +95,14 @@ def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
             ),
         ]
     return Page(status(posterior.status, posterior.checks), f"Diagnostics {posterior.status}", (), parts)
+
+
+def _loo_line(loo: Mapping[str, float] | None) -> str:
+    if loo is None:
+        return f"needs at least {LOO_DRAWS} draws"
+    reliable = "reliable" if loo["largest_pareto_k"] <= loo["good_pareto_k"] else "NOT RELIABLE"
+    k = f"largest Pareto k {loo['largest_pareto_k']:.2f}, good up to {loo['good_pareto_k']:.2f}"
+    return f"{reliable}: elpd {loo['elpd']:.1f} (se {loo['se']:.1f}), p {loo['p']:.1f}; {k}"
 
 
 def warn_far(rows: Iterable[Mapping[str, Any]]) -> None:
@@ -115,11 +135,14 @@ def laws() -> list[dict[str, Any]]:
 
 
 def law_pages() -> str:
-    """Every law as the model that it makes by default."""
-    return "\n\n".join(
-        f"--law {name}\n{bs.Model(law)!r}\n  reads {', '.join(law.inputs)}"
-        for name, law in ((name, bs.laws.get(name)) for name in bs.laws.names())
+    """Every law as the model that it makes by default, in Markdown."""
+    head = "# Laws, with their parameters and default priors"
+    laws = ((name, bs.laws.get(name)) for name in bs.laws.names())
+    pages = (
+        f"## {name}\n\nReads {', '.join(law.inputs)}.\n\n{textwrap.indent(repr(bs.Model(law)), '    ')}"
+        for name, law in laws
     )
+    return "\n\n".join([head, *pages])
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

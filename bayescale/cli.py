@@ -13,7 +13,7 @@ import typer
 
 import bayescale as bs
 from bayescale import _cli_options as options
-from bayescale._cli_run import command, progress, show, start_logging, to_write, write
+from bayescale._cli_run import command, show, start_logging, to_write, write
 
 if TYPE_CHECKING:
     from bayescale.frontier.frontier import Frontier
@@ -135,10 +135,7 @@ def fit(
     model = bs.Model(chosen, shared, scatter, options.priors(chosen, scatter, fix, prior))
     settings = {"chains": chains, "draws": draws, "warmup": warmup, "target_accept": target_accept}
     settings |= {"platform": platform, "keep_interrupted": keep_interrupted}
-    with progress("sampling") as bar:
-        posterior = bs.fit(
-            runs, model, engine=options.engine(engine, settings), seed=seed, metadata=notes, progress=bar
-        )
+    posterior = bs.fit(runs, model, engine=options.engine(engine, settings), seed=seed, metadata=notes)
     posterior.save(out)
     _show_fit(posterior, runs, out, as_json)
     return posterior.status

@@ -22,7 +22,7 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize("name", bs.__all__)
 def test_every_name_of_the_stub_is_there(name: str) -> None:
     thing = getattr(bs, name)
-    assert getattr(thing, "__name__").rsplit(".", 1)[-1] == name
+    assert thing.__name__.rsplit(".", 1)[-1] == name
     assert thing.__doc__
 
 
