@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from bayescale.inference._engine import Draws, Engine, Progress
-from bayescale.inference.mode import find
+from bayescale.inference.groups import start
 from bayescale.model.joint import Joint
 
 
@@ -33,7 +33,7 @@ class Laplace(Engine):
         with jax.enable_x64(True):
             began = time.perf_counter()
             rng = np.random.default_rng(seed)
-            mode = find(joint, data, rng)
+            mode = start(joint, data, rng)
             u = rng.standard_normal((1, self.draws, len(mode.center)))
         info = {
             "engine": self.name,

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from scipy.optimize import minimize
 
-from bayescale.model.joint import Joint, potential, sites, size
+from bayescale.model.joint import Joint, potential, sites
 
 STARTS = 4
 # The share of effective draws, of an importance sample from the Normal at the mode, above which
@@ -28,7 +28,11 @@ PILOT = 256  # size of that importance sample
 @final
 @dataclass(frozen=True)
 class Mode:
-    """The highest point found, and a factor ``L`` of the covariance ``L L'`` there."""
+    """Where to start, and a factor ``L`` of the covariance ``L L'`` there, both in the flat vector's coordinates.
+
+    ``data`` is the data that these coordinates belong to; ``converged`` and ``agree`` count the searches that
+    ended at a stationary point and at the best one; ``pilot_share`` tells how Normal the posterior is.
+    """
 
     center: np.ndarray
     factor: np.ndarray
@@ -64,29 +68,8 @@ def energies(joint: Joint) -> Callable[..., Any]:
     return jax.jit(jax.vmap(potential(joint), in_axes=(0, None)))
 
 
-def prior_scale(joint: Joint, data: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Location and spread of the prior of every entry of the flat vector, in the non-centred form."""
-    loc, spread = [], []
-    of_site = {p.site: p.name for p in joint.parameters}
-    for site, shape in sites(joint, len(data["mask"])).items():
-        name = of_site.get(site) or of_site.get(site.rsplit("_", 1)[0])
-        if site.endswith("_sd") and site not in of_site:
-            at, width = np.log(data["between_groups"][name]), 1.0
-        elif site.endswith("_offset") and site not in of_site:
-            at, width = 0.0, 1.0
-        else:
-            at, width = data["prior_loc"][name], data["prior_spread"][name]
-        loc.append(np.full(shape, at).ravel())
-        spread.append(np.full(shape, width).ravel())
-    return np.concatenate(loc), np.concatenate(spread)
-
-
 def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts: int = STARTS) -> Mode:
-    """Search for the mode from the prior's median and from ``starts`` - 1 draws of the prior.
-
-    Hierarchical models are searched in their non-centred form, in which the mode is not degenerate,
-    and handed on in the form that suits each group.
-    """
+    """Search for the mode of an ungrouped model, from the prior's median and from draws of the prior."""
     loc, spread = prior_scale(joint, data)
     point = _curvature(joint)
     on_device = jax.device_put(dict(data))
@@ -94,14 +77,18 @@ def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts
         _descend(lambda z: point(z, on_device), loc, spread, u)
         for u in (np.zeros_like(loc), *rng.standard_normal((starts - 1, len(loc))) * 0.7)
     ]
-    best = min(ends, key=lambda e: e[1])
-    agree = sum(e[1] < best[1] + 0.01 for e in ends)
-    data = _centre(joint, dict(data), best[0])
-    z = _recentre(joint, data, best[0])
-    on_device = jax.device_put(data)
+    z, lowest, _ = min(ends, key=lambda e: e[1])
+    agree = sum(e[1] < lowest + 0.01 for e in ends)
     factor = _factor(np.asarray(point(z, on_device)[2]), spread)
     share = _pilot(joint, z, factor, on_device, rng)
     return Mode(z, factor, data, sum(e[2] for e in ends), agree, share)
+
+
+def prior_scale(joint: Joint, data: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Location and spread of the prior of every entry of an ungrouped model's flat vector."""
+    of_site = {p.site: p.name for p in joint.parameters}
+    names = [of_site[site] for site in sites(joint, len(data["mask"]))]
+    return tuple(np.array([data[key][name] for name in names]) for key in ("prior_loc", "prior_spread"))  # type: ignore[return-value]
 
 
 def _descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: np.ndarray) -> tuple:
@@ -134,47 +121,3 @@ def _pilot(joint: Joint, center: np.ndarray, factor: np.ndarray, data: Any, rng:
     log_weight = np.where(np.isfinite(log_weight), log_weight, -np.inf)
     w = np.exp(log_weight - log_weight.max())
     return float(w.sum() ** 2 / (w**2).sum() / PILOT)
-
-
-def _partial(joint: Joint) -> list[tuple[str, str]]:
-    kinds = dict(joint.kinds)
-    return [(p.name, p.site) for p in joint.parameters if kinds[p.name] == "partial" and p.name not in joint.fixed]
-
-
-def _split(joint: Joint, z: np.ndarray, rows: int) -> dict[str, np.ndarray]:
-    out, at = {}, 0
-    for name, shape in sites(joint, rows).items():
-        n = int(np.prod(shape))
-        out[name] = z[at : at + n].reshape(shape)
-        at += n
-    return out
-
-
-def _centre(joint: Joint, data: dict[str, Any], z: np.ndarray) -> dict[str, Any]:
-    """Choose the form of each group's value by how much of its variance the group's own runs explain.
-
-    With the population's sd at its value in ``z``, the posterior variance of an offset is V and its
-    prior variance 1; the group stands 1 - V of the way to the centred form.
-    """
-    if not _partial(joint):
-        return data
-    rows = len(data["mask"])
-    curve = np.asarray(_curvature(joint)(z, jax.device_put(data))[2])
-    index = _split(joint, np.arange(size(joint, rows)), rows)
-    names = _partial(joint)
-    offsets = np.concatenate([index[f"{site}_offset"] for _, site in names]).astype(int)
-    block = curve[np.ix_(offsets, offsets)]
-    values, vectors = np.linalg.eigh((block + block.T) / 2)
-    variance = ((vectors**2) / np.maximum(values, 1.0)).sum(1).reshape(len(names), -1)
-    centered = {name: np.clip(1 - variance[i], 0.0, 1.0) for i, (name, _) in enumerate(names)}
-    return {**data, "centered": {**data["centered"], **centered}}
-
-
-def _recentre(joint: Joint, data: Mapping[str, Any], z: np.ndarray) -> np.ndarray:
-    """The same point, from the non-centred form to the form that ``data`` now asks for."""
-    rows = len(data["mask"])
-    parts = {k: v.copy() for k, v in _split(joint, z, rows).items()}
-    for name, site in _partial(joint):
-        c, mean, sd = data["centered"][name], parts[f"{site}_mean"], np.exp(parts[f"{site}_sd"])
-        parts[f"{site}_offset"] = c * mean + sd**c * parts[f"{site}_offset"]
-    return np.concatenate([v.ravel() for v in parts.values()])

@@ -24,7 +24,8 @@ from numpyro.infer import NUTS as Kernel
 
 from bayescale.inference import devices
 from bayescale.inference._engine import Draws, Engine, Progress
-from bayescale.inference.mode import Mode, find
+from bayescale.inference.groups import start
+from bayescale.inference.mode import Mode
 from bayescale.model.joint import Joint, potential
 
 log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class NUTS(Engine):
         with jax.enable_x64(True):
             began = time.perf_counter()
             rng = np.random.default_rng(seed)
-            mode = find(joint, data, rng)
+            mode = start(joint, data, rng)
             lanes = devices.plan(self.chains, self.platform)
             log.info("%s; %s", devices.describe(lanes), "whitened" if mode.sound else "adapting the mass matrix")
             found = time.perf_counter()

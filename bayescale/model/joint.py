@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -22,7 +23,7 @@ from numpyro.infer.util import potential_energy, transform_fn
 
 from bayescale.laws._law import Law
 from bayescale.model.noise import Noise, StudentT
-from bayescale.model.pooling import Complete, Kind, Pooling, draw
+from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups
 from bayescale.parameter import Fixed, Parameter, Prior
 
 Data = Mapping[str, Any]
@@ -44,21 +45,28 @@ class Joint:
         """All unknowns, the law's first, then the noise's."""
         return (*self.law.parameters, *self.noise.parameters)
 
-    def values(self, data: Data) -> dict[str, Any]:
-        """Sample every parameter, in its own unit: shape () or (n_groups,)."""
+    @property
+    def partial(self) -> tuple[Parameter, ...]:
+        """The parameters that are pooled partially, in the order of ``data["pilot"]``."""
         kinds = dict(self.kinds)
-        return {
-            p.name: data["fixed"][p.name]
-            if p.name in self.fixed
-            else p.prior.constrain(draw(p, kinds[p.name], data, self.n_groups), jnp)
-            for p in self.parameters
-        }
+        return tuple(p for p in self.parameters if kinds[p.name] == "partial" and p.name not in self.fixed)
+
+    def unconstrained(self, data: Data) -> dict[str, Any]:
+        """Sample every parameter that is not fixed, on its unconstrained scale: shape () or (n_groups,)."""
+        kinds, partial = dict(self.kinds), self.partial
+        alone = [p for p in self.parameters if p not in partial and p.name not in self.fixed]
+        x = {p.name: draw(p, kinds[p.name], data, self.n_groups) for p in alone}
+        return {**x, **draw_groups(partial, data, self.n_groups)} if partial else x
 
     def __call__(self, data: Data) -> dict[str, Any]:
         """The model, in numpyro's sense; returns values, letters and the mean log loss of each run."""
-        values = self.values(data)
+        x = self.unconstrained(data)
+        values = {
+            p.name: data["fixed"][p.name] if p.name in self.fixed else p.prior.constrain(x[p.name], jnp)
+            for p in self.parameters
+        }
         letters = self.law.to_coefficients(values, data["reference"])
-        of_runs = functools.partial(_of_runs, group=data["group"])
+        of_runs = functools.partial(_of_runs, group=data["group"], n_groups=self.n_groups)
         mean = jnp.log(self.law.loss(of_runs(letters), data["run"]))
         scatter = self.noise.distribution(mean, of_runs(values), data["se"])
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
@@ -71,8 +79,10 @@ class Joint:
         }
 
 
-def _of_runs(values: Mapping[str, Any], group: Any) -> dict[str, Any]:
-    return {name: v[group] if jnp.ndim(v) else v for name, v in values.items()}
+def _of_runs(values: Mapping[str, Any], group: Any, n_groups: int) -> dict[str, Any]:
+    """Each run's group's value. By a product with indicators: the gradient of a gather is a slow scatter on CPUs."""
+    member = jax.nn.one_hot(group, n_groups, dtype=jnp.float64)
+    return {name: member @ v if jnp.ndim(v) else v for name, v in values.items()}
 
 
 @functools.cache
@@ -102,23 +112,29 @@ def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
         "prior_spread": one,
         "between_groups": one,
         "fixed": one,
-        "centered": {p.name: jnp.zeros(max(joint.n_groups, 1)) for p in joint.parameters},
+        "pilot": no_pilot(joint),
     }
+
+
+def no_pilot(joint: Joint) -> dict[str, Any]:
+    """A pilot that knows nothing: the non-centred form."""
+    n, k = joint.n_groups, len(joint.partial)
+    return {"precision": np.zeros((n, k, k)), "shift": np.zeros((n, k))}
 
 
 def unpack(joint: Joint, z: Any, n_rows: int) -> dict[str, Any]:
     """Split a flat unconstrained vector (..., d) into its sites."""
     out, at = {}, 0
     for name, shape in sites(joint, n_rows).items():
-        size = int(np.prod(shape))
-        out[name] = z[..., at : at + size].reshape(*z.shape[:-1], *shape)
-        at += size
+        length = math.prod(shape)
+        out[name] = z[..., at : at + length].reshape((*z.shape[:-1], *shape))
+        at += length
     return out
 
 
 def size(joint: Joint, n_rows: int) -> int:
     """Number of unknowns sampled."""
-    return sum(int(np.prod(s)) for s in sites(joint, n_rows).values())
+    return sum(math.prod(s) for s in sites(joint, n_rows).values())
 
 
 @functools.cache
@@ -147,10 +163,23 @@ def describe(joint: Joint) -> Callable[[Any, Data], dict[str, Any]]:
         constrained = transform_fn(inverse, unconstrained)
         with handlers.trace() as seen, handlers.substitute(data=constrained):
             out = joint(data)
-        log_prior = {name: seen[name]["fn"].log_prob(seen[name]["value"]).sum() for name in unconstrained}
-        return {**out, "sites": constrained, "log_prior": log_prior}
+        return {**out, "sites": constrained, "log_prior": _log_prior(joint, out["x"], constrained, seen)}
 
     return jax.jit(jax.vmap(one, in_axes=(0, None)))
+
+
+def _log_prior(joint: Joint, x: Data, sites: Data, trace: Mapping[str, Any]) -> dict[str, Any]:
+    """Log prior density of each parameter; under partial pooling of its groups' values and of its population."""
+    out = {}
+    partial = joint.partial
+    for p in joint.parameters:
+        if p in partial:
+            mean, sd = sites[f"{p.site}_mean"], sites[f"{p.site}_sd"]
+            groups = numpyro.distributions.Normal(mean, sd).log_prob(x[p.name]).sum()
+            out[p.name] = groups + sum(trace[f"{p.site}_{k}"]["fn"].log_prob(sites[f"{p.site}_{k}"]) for k in ("mean", "sd"))
+        elif p.name in x:
+            out[p.name] = trace[p.site]["fn"].log_prob(x[p.name]).sum()
+    return out
 
 
 @final

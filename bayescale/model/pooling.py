@@ -11,12 +11,14 @@ so that a group with few runs leans on the others (Gelman & Hill 2007, chapter 1
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, final
 
+import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
+from jax.scipy.linalg import solve_triangular
 
 from bayescale.parameter import Parameter
 
@@ -114,23 +116,51 @@ class PopulationMean:
 
 
 def draw(parameter: Parameter, kind: Kind, data: Mapping[str, Any], n_groups: int) -> Any:
-    """Sample a parameter's unconstrained value: shape () when complete, (n_groups,) otherwise.
-
-    ``data["centered"]`` sets, for each group, where its value stands between the centred (1) and
-    the non-centred (0) form: centred pays for a group whose runs determine its value, non-centred
-    for one that leans on the population (Papaspiliopoulos, Roberts & Skold 2007; Gorinova et al.
-    2020, arXiv 1906.03028).
-    """
-    site = parameter.site
+    """Sample the unconstrained value of a parameter that is not pooled partially: shape () or (n_groups,)."""
     prior = dist.Normal(data["prior_loc"][parameter.name], data["prior_spread"][parameter.name])
     if kind == "complete":
-        return numpyro.sample(site, prior)
-    if kind == "separate":
-        with numpyro.plate("group", n_groups):
-            return numpyro.sample(site, prior)
-    mean = numpyro.sample(f"{site}_mean", prior)
-    sd = numpyro.sample(f"{site}_sd", dist.HalfNormal(data["between_groups"][parameter.name]))
-    c = data["centered"][parameter.name]
+        return numpyro.sample(parameter.site, prior)
     with numpyro.plate("group", n_groups):
-        offset = numpyro.sample(f"{site}_offset", dist.Normal(c * mean, sd**c))
-    return mean + sd ** (1 - c) * (offset - c * mean)
+        return numpyro.sample(parameter.site, prior)
+
+
+def draw_groups(parameters: Sequence[Parameter], data: Mapping[str, Any], n_groups: int) -> dict[str, Any]:
+    """Sample the unconstrained values of all partially pooled parameters, shape (n_groups,) each, by name.
+
+    The sampler moves u, in which the groups' values x are x = m + L u, with m and L L' the mean and the
+    covariance that x would have, given the population, if the runs of a group told about x what
+    ``data["pilot"]`` says: a precision Q and a shift h = Q x_hat for each group. With T the
+    population's sds and K K' = I + T Q T,
+
+        x = mean + T w,    w = K'^-1 [K^-1 T (h - Q mean) + u].
+
+    Any Q and h give the same posterior. Q = 0 is the non-centred form; a group whose runs say much
+    is released from the population's sds, and one whose runs say little leans on them, at every value of
+    the sds alike (a form between the two that Papaspiliopoulos, Roberts & Skold 2007 choose once).
+    """
+    mean, sd, u = [], [], []
+    for p in parameters:
+        prior = dist.Normal(data["prior_loc"][p.name], data["prior_spread"][p.name])
+        mean.append(numpyro.sample(f"{p.site}_mean", prior))
+        sd.append(numpyro.sample(f"{p.site}_sd", dist.HalfNormal(data["between_groups"][p.name])))
+        with numpyro.plate("group", n_groups):
+            u.append(numpyro.sample(f"{p.site}_offset", dist.Normal(0.0, 1.0)))
+    mu, t, base = jnp.stack(mean), jnp.stack(sd), jnp.stack(u, -1)
+    k = whitening(t, data["pilot"]["precision"])
+    w = to_standard(base, mu, t, k, data["pilot"])
+    # The density of w is a standard Normal's; u was given one of its own, which is taken back.
+    log_volume = -jnp.log(jnp.diagonal(k, axis1=-2, axis2=-1)).sum()
+    numpyro.factor("groups", 0.5 * (base**2).sum() - 0.5 * (w**2).sum() + log_volume)
+    return {p.name: mu[i] + t[i] * w[:, i] for i, p in enumerate(parameters)}
+
+
+def whitening(sd: Any, precision: Any) -> Any:
+    """K of `draw_groups`: array (groups, parameters, parameters)."""
+    return jnp.linalg.cholesky(jnp.eye(sd.shape[-1]) + sd[:, None] * precision * sd)
+
+
+def to_standard(u: Any, mean: Any, sd: Any, k: Any, pilot: Mapping[str, Any]) -> Any:
+    """w of `draw_groups`, from u: arrays (groups, parameters)."""
+    pull = sd * (pilot["shift"] - jnp.einsum("gij,j->gi", pilot["precision"], mean))
+    inner = solve_triangular(k, pull[..., None], lower=True) + u[..., None]
+    return solve_triangular(k, inner, lower=True, trans="T")[..., 0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayescale.model.joint import Model
+from bayescale.model.joint import Model, no_pilot
 from bayescale.parameter import Fixed
 
 ROWS = (8, 16, 32, 64, 128, 256, 512)  # padded lengths; beyond the last, multiples of it
@@ -62,5 +62,21 @@ def arrays(
         "prior_spread": {k: f64(v.spread) for k, v in at.items()},
         "between_groups": {p.name: f64(p.between_groups) for p in model.parameters},
         "fixed": {k: f64(v.value) for k, v in priors.items() if isinstance(v, Fixed)},
-        "centered": {p.name: np.zeros(max(n_groups, 1)) for p in model.parameters},
+        "pilot": no_pilot(model.joint(n_groups)),
+    }
+
+
+def of_group(data: Mapping[str, Any], group: int) -> dict[str, Any]:
+    """The data of one group alone, as those of an ungrouped model; all groups padded to one length."""
+    counts = np.bincount(data["group"][data["mask"]])
+    rows, at = padded(int(counts.max())), np.flatnonzero(data["mask"] & (data["group"] == group))
+    pick = np.concatenate([at, np.full(rows - len(at), at[0])])
+    by_row = {k: data[k][pick] for k in ("log_loss", "se")}
+    return {
+        **data,
+        **by_row,
+        "run": {k: v[pick] for k, v in data["run"].items()},
+        "group": np.zeros(rows, np.int32),
+        "mask": np.arange(rows) < len(at),
+        "pilot": {"precision": np.zeros((1, 0, 0)), "shift": np.zeros((1, 0))},
     }
