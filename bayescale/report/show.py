@@ -38,12 +38,11 @@ def page(result: Any) -> Page:
 @page.register
 def _posterior(posterior: Posterior) -> Page:
     summary = posterior.to_dict()
-    law = f"{summary['law']}: {(type(posterior.law).__doc__ or '').splitlines()[0].rstrip('.')}"
-    state = ", diagnostics PASS" if posterior.status == "PASS" else ""
+    law = f"{summary['law']}, {(type(posterior.law).__doc__ or '').splitlines()[0].rstrip('.')}"
     shown = summary["results"][:ROWS]
     return Page(
         status(posterior.status, posterior.checks),
-        f"Posterior of {law}{state}",
+        f"Posterior, diagnostics {posterior.status}: {law}",
         tuple(_about(posterior)),
         [
             *(_letters(row, summary["level"]) for row in shown),
@@ -119,10 +118,9 @@ def _frontier(frontier: Frontier) -> Page:
         groups.setdefault(row["group"], []).append(row)
     some_groups = dict(list(groups.items())[:ROWS])
     rows = [row for own in some_groups.values() for row in own]
-    state = f", diagnostics {frontier.diagnostics}"
     return Page(
         status(frontier.diagnostics),
-        f"Compute-optimal frontier of {type(frontier.law).__name__}, {frontier.rule}{state}",
+        f"Compute-optimal frontier, diagnostics {frontier.diagnostics}: {type(frontier.law).__name__}, {frontier.rule}",
         (_largest(frontier.largest), f"median and {kind(frontier.level)} interval over draws that have an optimum"),
         [
             *(t for group, own in some_groups.items() for t in (_plan(group, own, frontier), _reach_table(group, own))),
@@ -244,7 +242,7 @@ def _forecast(forecast: Forecast) -> Page:
 
     return Page(
         status(forecast.status),
-        f"Forecast of {amount(len(table), 'run')}, diagnostics {forecast.status}",
+        f"Forecast, diagnostics {forecast.status}: {amount(len(table), 'run')}",
         (f"loss in {forecast.loss_unit}, median and {kind(forecast.level)} interval",),
         [
             Table("", header, tuple(map(cells, shown.to_dict("records")))),
