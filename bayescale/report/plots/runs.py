@@ -190,7 +190,7 @@ def _ring(ax: Axes, table: Any, x: str, y: str) -> None:
     label = f"flagged as outlier ({len(flagged)})"
     style = {"facecolors": "none", "edgecolors": canvas.WARNING, "linewidths": 1.2, "s": 60, "zorder": 4}
     ax.scatter(flagged[x], flagged[y], label=label, **style)
-    ax.legend(fontsize=canvas.SMALL, frameon=False, loc="upper right")
+    ax.legend(fontsize=canvas.SMALL, frameon=False, loc="best")
     if len(flagged) <= NAMED:
         for run, at_x, at_y in zip(flagged["run"], flagged[x], flagged[y], strict=True):
             place = {"textcoords": "offset points", "fontsize": canvas.SMALL - 1.5, "color": canvas.WARNING}
