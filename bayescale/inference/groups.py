@@ -60,16 +60,13 @@ def _assemble(joint: Joint, alone: Joint, data: Mapping[str, Any], subsets: list
         variance = np.linalg.inv(pilot["precision"] + np.diag(0.01 / spread**2))
         estimate = np.einsum("gij,gj->gi", variance, pilot["shift"] + 0.01 * loc / spread**2)
         for i, p in enumerate(partial):
-            mean, sd = _spread_of_groups(estimate[:, i], variance[:, i, i], data["between_groups"][p.name])
-            at_mean, at_sd = index[f"{p.site}_mean"], index[f"{p.site}_sd"]
-            center[at_mean], center[at_sd] = mean, np.log(sd)
-            precision = spread[i] ** -2 + (1 / (sd**2 + variance[:, i, i])).sum()
-            factor[at_mean, at_mean], factor[at_sd, at_sd] = precision**-0.5, LOG_SD
-    whole = len(apart) == len(joint.parameters) - len(joint.fixed)
-    share = min(m.pilot_share for m in own) if whole else 0.0
-    return Mode(
-        center, factor, {**data, "pilot": pilot}, sum(m.converged for m in own), sum(m.agree for m in own), share
-    )
+            sd = _spread_of_groups(estimate[:, i], variance[:, i, i], data["between_groups"][p.name])
+            at = index[f"{p.site}_sd"]
+            center[at], factor[at, at] = np.log(sd), LOG_SD
+    # Separate groups are as Normal as their own fits; a population's sds never are, and the pilot sees to the rest.
+    whitens = bool(partial) or all(m.whitens for m in own)
+    told, agree = sum(m.converged for m in own), sum(m.agree for m in own)
+    return Mode(center, factor, {**data, "pilot": pilot}, told, agree, whitens, skewed=bool(partial))
 
 
 def _told(x: np.ndarray, cov: np.ndarray, loc: np.ndarray, spread: np.ndarray) -> dict[str, np.ndarray]:
@@ -81,13 +78,12 @@ def _told(x: np.ndarray, cov: np.ndarray, loc: np.ndarray, spread: np.ndarray) -
     return {"precision": precision, "shift": np.einsum("gij,gj->gi", precision + prior, x) - prior @ loc}
 
 
-def _spread_of_groups(x: np.ndarray, variance: np.ndarray, scale: float) -> tuple[float, float]:
-    """Mean of the groups and posterior median of their sd, given estimates with their variances."""
+def _spread_of_groups(x: np.ndarray, variance: np.ndarray, scale: float) -> float:
+    """Posterior median of the sd between groups, given estimates with their variances."""
     sd = scale * np.geomspace(1e-3, 4, 100)
     weight = 1 / (sd[:, None] ** 2 + variance)
     mean = (weight * x).sum(1) / weight.sum(1)
     log_density = 0.5 * (np.log(weight).sum(1) - np.log(weight.sum(1)) - (weight * (x - mean[:, None]) ** 2).sum(1))
     log_density += np.log(sd) - 0.5 * (sd / scale) ** 2
     mass = np.exp(log_density - log_density.max()).cumsum()
-    middle = np.searchsorted(mass, 0.5 * mass[-1])
-    return float(mean[middle]), float(sd[middle])
+    return float(sd[np.searchsorted(mass, 0.5 * mass[-1])])

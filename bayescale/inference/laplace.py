@@ -40,7 +40,7 @@ class Laplace(Engine):
             "chains": 1,
             "draws": self.draws,
             "mode_searches": {"converged": mode.converged, "agree": mode.agree},
-            "pilot_share": round(mode.pilot_share, 4),
+            "close_to_normal": mode.whitens and not mode.skewed,
             "seconds": {"mode": round(time.perf_counter() - began, 4)},
         }
         return Draws(mode.center + u @ mode.factor.T, {}, mode.data, info)

@@ -31,7 +31,8 @@ class Mode:
     """Where to start, and a factor ``L`` of the covariance ``L L'`` there, both in the flat vector's coordinates.
 
     ``data`` is the data that these coordinates belong to; ``converged`` and ``agree`` count the searches that
-    ended at a stationary point and at the best one; ``pilot_share`` tells how Normal the posterior is.
+    ended at a stationary point and at the best one; ``whitens`` says whether the factor takes the posterior
+    to something close to standard Normal, and ``skewed`` whether it can only do so roughly.
     """
 
     center: np.ndarray
@@ -39,12 +40,8 @@ class Mode:
     data: Mapping[str, Any]
     converged: int
     agree: int
-    pilot_share: float
-
-    @property
-    def sound(self) -> bool:
-        """Whether the Normal at the mode is close to the posterior."""
-        return self.pilot_share >= SOUND
+    whitens: bool
+    skewed: bool = False
 
 
 @functools.cache
@@ -80,8 +77,8 @@ def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts
     z, lowest, _ = min(ends, key=lambda e: e[1])
     agree = sum(e[1] < lowest + 0.01 for e in ends)
     factor = _factor(np.asarray(point(z, on_device)[2]), spread)
-    share = _pilot(joint, z, factor, on_device, rng)
-    return Mode(z, factor, data, sum(e[2] for e in ends), agree, share)
+    sound = _pilot(joint, z, factor, on_device, rng) >= SOUND
+    return Mode(z, factor, data, sum(e[2] for e in ends), agree, sound)
 
 
 def prior_scale(joint: Joint, data: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:

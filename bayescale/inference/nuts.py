@@ -30,6 +30,7 @@ from bayescale.model.joint import Joint, potential
 
 log = logging.getLogger(__name__)
 BLOCK = 100  # steps in one compiled call: a few milliseconds, so that interrupts and progress are prompt
+WHITENED, POPULATION, ADAPTED = (200, 0.8), (300, 0.9), (1000, 0.95)  # warm-up steps, target acceptance
 FIELDS = {
     "diverging": "diverging",
     "energy": "energy",
@@ -50,10 +51,10 @@ class NUTS(Engine):
         Chains, and draws kept from each.
     warmup : int or None
         Warm-up steps of each chain; None: 200 where the curvature at the mode whitens the
-        posterior, so that only the step size is left to find, and 1,000 where the mass matrix has
-        to be adapted as well.
+        posterior, so that only the step size is left to find, 300 under partial pooling, and 1,000
+        where the mass matrix has to be adapted as well.
     target_accept : float or None
-        Acceptance that the step size aims at; None: .8 when whitened, .95 when adapting.
+        Acceptance that the step size aims at; None: .8, .9 and .95 in these three cases.
     max_tree_depth : int
         Trajectories end after 2 ** max_tree_depth leapfrog steps.
     platform : {"cpu", "gpu", "tpu"} or None
@@ -93,11 +94,12 @@ class NUTS(Engine):
             rng = np.random.default_rng(seed)
             mode = start(joint, data, rng)
             lanes = devices.plan(self.chains, self.platform)
-            log.info("%s; %s", devices.describe(lanes), "whitened" if mode.sound else "adapting the mass matrix")
+            log.info("%s; %s", devices.describe(lanes), "whitened" if mode.whitens else "adapting the mass matrix")
             found = time.perf_counter()
-            warmup = self.warmup if self.warmup is not None else (200 if mode.sound else 1000)
-            target = self.target_accept or (0.8 if mode.sound else 0.95)
-            block = _program(joint, warmup, not mode.sound, target, self.max_tree_depth)
+            usual = WHITENED if mode.whitens and not mode.skewed else POPULATION if mode.whitens else ADAPTED
+            warmup = self.warmup if self.warmup is not None else usual[0]
+            target = self.target_accept or usual[1]
+            block = _program(joint, warmup, not mode.whitens, target, self.max_tree_depth)
             keys = np.random.SeedSequence(seed).generate_state(2 * self.chains, np.uint32).reshape(self.chains, 2)
             starts = rng.standard_normal((self.chains, len(mode.center)))
             run = _Run(block, lanes, keys, starts, mode, warmup + self.draws, progress)
@@ -117,10 +119,11 @@ class NUTS(Engine):
             "warmup": warmup,
             "target_accept": target,
             "max_tree_depth": self.max_tree_depth,
-            "metric": "curvature at the mode" if mode.sound else "adapted",
+            "metric": "curvature at the mode" if mode.whitens else "adapted",
             "mode_searches": {"converged": mode.converged, "agree": mode.agree},
             "devices": devices.describe(lanes),
             "interrupted": interrupted,
+            "leapfrogs": {"warmup": int(steps["num_steps"][:, :warmup].sum()), "draws": int(kept["num_steps"].sum())},
             "seconds": {"mode": round(found - began, 4), "sampling": round(time.perf_counter() - found, 4)},
         }
         return Draws(mode.center + u @ mode.factor.T, stats, mode.data, info)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from numpyro import handlers
-from numpyro.infer.util import potential_energy, transform_fn
+from numpyro.infer.util import constrain_fn, potential_energy
 
 from bayescale.laws._law import Law
 from bayescale.model.noise import Noise, StudentT
@@ -72,6 +72,7 @@ class Joint:
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
             numpyro.sample("log_loss", scatter, obs=data["log_loss"])
         return {
+            "x": x,
             "values": values,
             "letters": letters,
             "mean": mean,
@@ -150,35 +151,31 @@ def potential(joint: Joint) -> Callable[[Any, Data], Any]:
 
 @functools.cache
 def describe(joint: Joint) -> Callable[[Any, Data], dict[str, Any]]:
-    """For flat vectors (draws, d): sites on their own scale, values, letters, mean and log likelihood of each run, and log prior."""
+    """For flat vectors (draws, d): values on both scales, letters, mean and log likelihood of each run, and log prior."""
 
     def one(z: Any, data: Data) -> dict[str, Any]:
-        unconstrained = unpack(joint, z, data["mask"].shape[0])
-        trace = handlers.trace(handlers.seed(joint, jnp.zeros(2, jnp.uint32)))
-        inverse = {
-            name: numpyro.distributions.biject_to(s["fn"].support)
-            for name, s in trace.get_trace(data).items()
-            if name in unconstrained
-        }
-        constrained = transform_fn(inverse, unconstrained)
-        with handlers.trace() as seen, handlers.substitute(data=constrained):
-            out = joint(data)
-        return {**out, "sites": constrained, "log_prior": _log_prior(joint, out["x"], constrained, seen)}
+        out = constrain_fn(joint, (data,), {}, unpack(joint, z, data["mask"].shape[0]))
+        with handlers.block(), handlers.substitute(data=out):
+            found = joint(data)
+        return {**found, "log_prior": _log_prior(joint, found["x"], data)}
 
     return jax.jit(jax.vmap(one, in_axes=(0, None)))
 
 
-def _log_prior(joint: Joint, x: Data, sites: Data, trace: Mapping[str, Any]) -> dict[str, Any]:
+def _log_prior(joint: Joint, x: Data, data: Data) -> dict[str, Any]:
     """Log prior density of each parameter; under partial pooling of its groups' values and of its population."""
+    normal, half_normal = numpyro.distributions.Normal, numpyro.distributions.HalfNormal
     out = {}
-    partial = joint.partial
     for p in joint.parameters:
-        if p in partial:
-            mean, sd = sites[f"{p.site}_mean"], sites[f"{p.site}_sd"]
-            groups = numpyro.distributions.Normal(mean, sd).log_prob(x[p.name]).sum()
-            out[p.name] = groups + sum(trace[f"{p.site}_{k}"]["fn"].log_prob(sites[f"{p.site}_{k}"]) for k in ("mean", "sd"))
-        elif p.name in x:
-            out[p.name] = trace[p.site]["fn"].log_prob(x[p.name]).sum()
+        if p.name in joint.fixed:
+            continue
+        prior = normal(data["prior_loc"][p.name], data["prior_spread"][p.name])
+        if p in joint.partial:
+            mean, sd = x[f"{p.site}_mean"], x[f"{p.site}_sd"]
+            population = prior.log_prob(mean) + half_normal(data["between_groups"][p.name]).log_prob(sd)
+            out[p.name] = normal(mean, sd).log_prob(x[p.name]).sum() + population
+        else:
+            out[p.name] = prior.log_prob(x[p.name]).sum()
     return out
 
 

@@ -125,42 +125,56 @@ def draw(parameter: Parameter, kind: Kind, data: Mapping[str, Any], n_groups: in
 
 
 def draw_groups(parameters: Sequence[Parameter], data: Mapping[str, Any], n_groups: int) -> dict[str, Any]:
-    """Sample the unconstrained values of all partially pooled parameters, shape (n_groups,) each, by name.
+    """Sample the unconstrained values of all partially pooled parameters.
 
-    The sampler moves u, in which the groups' values x are x = m + L u, with m and L L' the mean and the
-    covariance that x would have, given the population, if the runs of a group told about x what
-    ``data["pilot"]`` says: a precision Q and a shift h = Q x_hat for each group. With T the
-    population's sds and K K' = I + T Q T,
+    The sampler moves standard coordinates v and u, in which the population's mean and the groups'
+    values x are what they would be, given the population's sds, if the runs of a group told about x what
+    ``data["pilot"]`` says: a precision Q and a shift h = Q x_hat for each group. With T the sds,
+    K K' = I + T Q T and Y = K^-1 T Q, a group says about the mean W = Q - Y' Y, and
 
-        x = mean + T w,    w = K'^-1 [K^-1 T (h - Q mean) + u].
+        mean = m + R'^-1 v,    R R' = prior precision + sum of W,
+        x = mean + T w,        w = K'^-1 [K^-1 T (h - Q mean) + u].
 
-    Any Q and h give the same posterior. Q = 0 is the non-centred form; a group whose runs say much
-    is released from the population's sds, and one whose runs say little leans on them, at every value of
-    the sds alike (a form between the two that Papaspiliopoulos, Roberts & Skold 2007 choose once).
+    Any Q and h give the same posterior. Q = 0 is the non-centred form; a group whose runs say much is
+    released from the population's sds, one whose runs say little leans on them, and both at every
+    value of the sds alike, where Papaspiliopoulos, Roberts & Skold 2007 choose between the two once.
+
+    Returns
+    -------
+    dict
+        By the parameter's name, its groups' values (n_groups,); by ``site_mean`` and ``site_sd``, those
+        of its population, shape ().
     """
-    mean, sd, u = [], [], []
+    sd, v, u = [], [], []
     for p in parameters:
-        prior = dist.Normal(data["prior_loc"][p.name], data["prior_spread"][p.name])
-        mean.append(numpyro.sample(f"{p.site}_mean", prior))
         sd.append(numpyro.sample(f"{p.site}_sd", dist.HalfNormal(data["between_groups"][p.name])))
+        v.append(numpyro.sample(f"{p.site}_mean_offset", dist.Normal(0.0, 1.0)))
         with numpyro.plate("group", n_groups):
             u.append(numpyro.sample(f"{p.site}_offset", dist.Normal(0.0, 1.0)))
-    mu, t, base = jnp.stack(mean), jnp.stack(sd), jnp.stack(u, -1)
-    k = whitening(t, data["pilot"]["precision"])
-    w = to_standard(base, mu, t, k, data["pilot"])
-    # The density of w is a standard Normal's; u was given one of its own, which is taken back.
-    log_volume = -jnp.log(jnp.diagonal(k, axis1=-2, axis2=-1)).sum()
-    numpyro.factor("groups", 0.5 * (base**2).sum() - 0.5 * (w**2).sum() + log_volume)
-    return {p.name: mu[i] + t[i] * w[:, i] for i, p in enumerate(parameters)}
+    loc, spread = (jnp.stack([data[key][p.name] for p in parameters]) for key in ("prior_loc", "prior_spread"))
+    t, v_, u_ = jnp.stack(sd), jnp.stack(v), jnp.stack(u, -1)
+    mean, w, log_volume = _from_standard(t, v_, u_, loc, spread, **data["pilot"])
+    # mean and w have the densities of their priors; v and u were given Normals, which are taken back.
+    prior = -0.5 * (((mean - loc) / spread) ** 2).sum() - jnp.log(spread).sum() - 0.5 * (w**2).sum()
+    numpyro.factor("population", prior + log_volume + 0.5 * (v_**2).sum() + 0.5 * (u_**2).sum())
+    out = {p.name: mean[i] + t[i] * w[:, i] for i, p in enumerate(parameters)}
+    for i, p in enumerate(parameters):
+        out |= {f"{p.site}_mean": mean[i], f"{p.site}_sd": t[i]}
+    return out
 
 
-def whitening(sd: Any, precision: Any) -> Any:
-    """K of `draw_groups`: array (groups, parameters, parameters)."""
-    return jnp.linalg.cholesky(jnp.eye(sd.shape[-1]) + sd[:, None] * precision * sd)
-
-
-def to_standard(u: Any, mean: Any, sd: Any, k: Any, pilot: Mapping[str, Any]) -> Any:
-    """w of `draw_groups`, from u: arrays (groups, parameters)."""
-    pull = sd * (pilot["shift"] - jnp.einsum("gij,j->gi", pilot["precision"], mean))
-    inner = solve_triangular(k, pull[..., None], lower=True) + u[..., None]
-    return solve_triangular(k, inner, lower=True, trans="T")[..., 0]
+def _from_standard(t: Any, v: Any, u: Any, loc: Any, spread: Any, precision: Any, shift: Any) -> tuple[Any, Any, Any]:
+    """(mean, w, log volume) of `draw_groups`; arrays (k,), (groups, k) and ()."""
+    tq = t[:, None] * precision
+    k = jnp.linalg.cholesky(jnp.eye(len(t)) + tq * t)
+    th = (t * shift)[..., None]
+    both = solve_triangular(k, jnp.concatenate([tq, th], -1), lower=True)
+    y, kth = both[..., :-1], both[..., -1:]
+    told = (precision - y.mT @ y).sum(0) + jnp.diag(spread**-2.0)
+    pull = (shift - (y.mT @ kth)[..., 0]).sum(0) + loc / spread**2
+    r = jnp.linalg.cholesky(told)
+    mean = solve_triangular(r, solve_triangular(r, pull, lower=True) + v, lower=True, trans="T")
+    inner = kth[..., 0] - y @ mean + u
+    w = solve_triangular(k, inner[..., None], lower=True, trans="T")[..., 0]
+    log_volume = -jnp.log(jnp.diagonal(k, axis1=-2, axis2=-1)).sum() - jnp.log(jnp.diagonal(r)).sum()
+    return mean, w, log_volume

@@ -7,39 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from bayescale.model.joint import Joint, sites
+from bayescale.model.joint import Joint, no_pilot, sites
 
 
 def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws: int) -> np.ndarray:
-    """Draw flat unconstrained vectors from the prior: array (draws, d)."""
+    """Draw flat unconstrained vectors from the prior: array (draws, d), in the coordinates of `without_pilot`."""
     partial = joint.partial
     shapes = sites(joint, len(data["mask"]))
     x: dict[str, np.ndarray] = {}
     for p in joint.parameters:
         if p.name in joint.fixed:
             continue
-        loc, spread = data["prior_loc"][p.name], data["prior_spread"][p.name]
         if p in partial:
-            x[f"{p.site}_mean"] = loc + spread * rng.standard_normal(draws)
-            x[f"{p.site}_sd"] = np.abs(data["between_groups"][p.name] * rng.standard_normal(draws))
+            x[f"{p.site}_mean_offset"] = rng.standard_normal(draws)
+            x[f"{p.site}_sd"] = np.log(np.abs(data["between_groups"][p.name] * rng.standard_normal(draws)))
+            x[f"{p.site}_offset"] = rng.standard_normal((draws, joint.n_groups))
         else:
+            loc, spread = data["prior_loc"][p.name], data["prior_spread"][p.name]
             x[p.site] = loc + spread * rng.standard_normal((draws, *shapes[p.site]))
-    if partial:
-        w = rng.standard_normal((draws, joint.n_groups, len(partial)))
-        mean, sd = (np.stack([x[f"{p.site}_{k}"] for p in partial], -1) for k in ("mean", "sd"))
-        u = _from_standard(w, mean, sd, data["pilot"])
-        for i, p in enumerate(partial):
-            x[f"{p.site}_offset"], x[f"{p.site}_sd"] = u[..., i], np.log(sd[:, i])
     return np.concatenate([x[site].reshape(draws, -1) for site in shapes], axis=1)
 
 
-def _from_standard(w: np.ndarray, mean: np.ndarray, sd: np.ndarray, pilot: Mapping[str, Any]) -> np.ndarray:
-    """Undo `pooling.to_standard`: u from w, arrays (draws, groups, parameters)."""
-    q, h = pilot["precision"], pilot["shift"]
-    k = np.linalg.cholesky(np.eye(sd.shape[-1]) + sd[:, None, :, None] * q * sd[:, None, None, :])
-    pull = sd[:, None] * (h - np.einsum("gij,dj->dgi", q, mean))
-    inner = np.einsum("dgji,dgj->dgi", k, w)
-    return inner - np.linalg.solve(k, pull[..., None])[..., 0]
+def without_pilot(joint: Joint, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data in the non-centred coordinates, which owe nothing to the runs."""
+    return {**data, "pilot": no_pilot(joint)}
 
 
 def runs(

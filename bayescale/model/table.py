@@ -10,7 +10,7 @@ import numpy as np
 from bayescale.model.joint import Model, no_pilot
 from bayescale.parameter import Fixed
 
-ROWS = (8, 16, 32, 64, 128, 256, 512)  # padded lengths; beyond the last, multiples of it
+ROWS = (32, 128, 256, 512)  # padded lengths; beyond the last, multiples of it
 
 
 def padded(n: int) -> int:

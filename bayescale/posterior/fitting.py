@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import logging
 import os
@@ -15,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bayescale.inference._engine import Draws, Engine, Progress
+from bayescale.inference._progress import bar
 from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
 from bayescale.model import simulate, table
@@ -68,7 +70,7 @@ def fit(
     metadata : mapping, optional
         Notes to keep with the fit, JSON values.
     progress : callable, optional
-        Told ``(done, total)`` while sampling.
+        Told ``(done, total)`` while sampling; a bar in terminals and notebooks unless given.
 
     Returns
     -------
@@ -92,7 +94,8 @@ def fit(
     engine = engine or NUTS()
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
     began = time.perf_counter()
-    draws = engine.draw(joint, data, seed, progress)
+    with bar() if progress is None else contextlib.nullcontext(progress) as told:
+        draws = engine.draw(joint, data, seed, told)
     tree = _label(joint, runs, draws, groups, seed)
     info = {
         **draws.info,
@@ -159,7 +162,7 @@ def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed
     rng = np.random.default_rng([seed, 0])
     found = _described(joint, draws.z.reshape(-1, d), draws.data)
     prior_z = simulate.prior(joint, draws.data, rng, CHUNK)
-    prior = _described(joint, prior_z, draws.data)
+    prior = _described(joint, prior_z, simulate.without_pilot(joint, draws.data))
     t = runs.table
     coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str)}
 
@@ -203,18 +206,18 @@ def _variables(joint: Joint, found: Mapping[str, Any], n_groups: int, grouped: b
         for k, v in found["letters"].items()
     }
     values = {k: v for k, v in found["values"].items() if k not in letters}
-    population = {k: v for k, v in found["sites"].items() if k.endswith(("_mean", "_sd"))}
+    population = {k: v for k, v in found["x"].items() if k.endswith(("_mean", "_sd"))}
     return {**letters, **values, **population}
 
 
 def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:
     if engine.approximate:
         return diagnostics.approximate(engine.name)
-    names = [k for k in tree["unconstrained_posterior"].data_vars if not str(k).endswith("_offset")]
-    draws = tree["unconstrained_posterior"].to_dataset()[names]
-    own = [p.name for p in joint.parameters if dict(joint.kinds)[p.name] == "partial" and p.name not in joint.fixed]
-    groups = tree["posterior"].to_dataset()[own]
-    return diagnostics.sampler(draws.merge(groups), tree["sample_stats"].to_dataset(), info)
+    coordinates = tree["unconstrained_posterior"].to_dataset()
+    draws = coordinates[[k for k in coordinates if not str(k).endswith("_offset")]]
+    found = tree["posterior"].to_dataset()
+    partial = found[[k for p in joint.partial for k in (p.name, f"{p.site}_mean")]]
+    return diagnostics.sampler(draws.merge(partial), tree["sample_stats"].to_dataset(), info)
 
 
 def _versions() -> dict[str, str]:
