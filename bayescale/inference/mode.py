@@ -22,6 +22,7 @@ STARTS = 4
 # The share of effective draws, of an importance sample from the Normal at the mode, above which
 # that Normal is taken for the posterior's shape: whitening by it then beats any adaptation.
 SOUND = 0.3
+OUTSIDE = 1e300  # energy where the density cannot be computed
 PILOT = 256  # size of that importance sample
 
 
@@ -94,14 +95,18 @@ def _descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: 
     @functools.lru_cache(maxsize=4)
     def at(key: bytes) -> Any:
         value, slope, curve = (np.asarray(a) for a in point(loc + spread * np.frombuffer(key)))
+        if not (np.isfinite(value) and np.isfinite(slope).all() and np.isfinite(curve).all()):
+            return OUTSIDE, np.zeros_like(spread), np.eye(len(spread))  # overflow: a step there is refused
         return float(value), slope * spread, curve * np.outer(spread, spread)
 
     def part(i: int) -> Callable[[np.ndarray], Any]:
         return lambda v: at(np.ascontiguousarray(v).tobytes())[i]
 
+    while u.any() and part(0)(u) == OUTSIDE:
+        u = np.where(np.abs(u) < 1e-3, 0.0, u / 2)
     end = minimize(part(0), u, jac=part(1), hess=part(2), method="trust-exact", options={"gtol": 1e-6, "maxiter": 300})
     converged = bool(np.abs(part(1)(end.x)).max() < 1e-3)
-    return loc + spread * end.x, float(end.fun) if np.isfinite(end.fun) else np.inf, converged
+    return loc + spread * end.x, float(end.fun), converged and end.fun < OUTSIDE
 
 
 def _factor(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:

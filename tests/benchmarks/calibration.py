@@ -1,0 +1,158 @@
+"""Simulation-based calibration (Talts et al. 2018, arXiv 1804.06788) of fits and of what is read off them.
+
+Parameters are drawn from the prior (its data-scaled constants frozen at the design's), losses are
+simulated, the model is fitted, and the truth's rank among the draws is kept: uniform if and only if the
+posterior is what it says it is. The same simulations give the coverage of the 90 % interval of N_opt
+at 100 times the largest budget.
+
+    python tests/benchmarks/calibration.py --simulations 400 --processes 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+LETTERS = ("A", "B", "E", "alpha", "beta")
+QUANTITIES = (*LETTERS, "n_opt", "tokens_per_parameter")
+RANKS = 99  # draws kept of each fit: ranks 0 to 99
+LOSS = 2.6  # nats per token, on which the prior of the loss at the centre is frozen
+
+
+def isoflop_design() -> pd.DataFrame:
+    """240 runs on 9 budgets, 6e18 to 3e21 FLOP, as Hoffmann et al. 2022 laid theirs out."""
+    rng = np.random.default_rng(0)
+    budgets = np.repeat([6e18, 1e19, 3e19, 6e19, 1e20, 3e20, 6e20, 1e21, 3e21], 27)[:240]
+    n = np.sqrt(budgets / 120) * np.exp(rng.uniform(-1.5, 1.5, 240))
+    return pd.DataFrame({"n_params": n, "n_tokens": budgets / (6 * n), "group": "one"})
+
+
+def grouped_design() -> pd.DataFrame:
+    """3 groups of 12 runs, each 3 sizes on 4 token counts."""
+    n, d = (a.ravel() for a in np.meshgrid([1e8, 3e8, 1e9], [2e9, 8e9, 3e10, 1e11]))
+    rows = pd.DataFrame({"n_params": n, "n_tokens": d})
+    return pd.concat([rows.assign(group=g) for g in "abc"], ignore_index=True)
+
+
+def optimum(letters: dict[str, np.ndarray], flop: float) -> tuple[np.ndarray, np.ndarray]:
+    """N_opt and tokens per parameter under C = 6 N D, by the closed form of Hoffmann et al. 2022, equation 4 (logs)."""
+    a, b = letters["alpha"], letters["beta"]
+    log_g = (np.log(a * letters["A"]) - np.log(b * letters["B"])) / (a + b)
+    log_n = log_g + b / (a + b) * np.log(flop / 6)
+    return log_n, np.log(flop / 6) - 2 * log_n
+
+
+def simulate(number: int, design: str) -> dict[str, float]:
+    """One simulation: rank of the truth for each quantity, and whether N_opt far out was covered."""
+    import jax
+
+    from bayescale.inference.devices import use_compile_cache
+    from bayescale.inference.nuts import NUTS
+    from bayescale.laws.chinchilla import Chinchilla
+    from bayescale.model import simulate, table
+    from bayescale.model.joint import Model, describe
+    from bayescale.model.pooling import Complete, Partial
+
+    use_compile_cache()
+    rows = isoflop_design() if design == "isoflop" else grouped_design()
+    names, group = np.unique(rows["group"], return_inverse=True)
+    pooling = Complete() if len(names) == 1 else Partial("group")
+    model = Model(Chinchilla(), pooling)
+    joint = model.joint(len(names))
+    run = {k: rows[k].to_numpy() for k in ("n_params", "n_tokens")}
+    reference = {k: float(np.exp(np.log(v).mean())) for k, v in run.items()}
+    loss, se = np.full(len(rows), LOSS), np.full(len(rows), np.nan)
+    data = table.arrays(model, run, loss, se, group, len(names), reference, LOSS)
+    rng = np.random.default_rng([number, len(names)])
+    z = simulate.prior(joint, data, rng, 1)
+
+    def found(z: np.ndarray, data: dict) -> dict:
+        with jax.enable_x64(True):
+            size = 500
+            filled = np.concatenate([z, np.repeat(z[-1:], size - len(z), axis=0)])
+            return jax.tree.map(lambda a: np.asarray(a)[: len(z)], describe(joint)(filled, data))
+
+    truth = found(z, data)
+    log_loss = simulate.runs(joint, rng, truth["mean"], truth["values"], data["se"], data["group"])[0]
+    draws = NUTS(chains=1, draws=500).draw(joint, {**data, "log_loss": log_loss}, seed=number)
+    fit = found(draws.z[0], draws.data)
+    keep = np.linspace(0, 499, RANKS).astype(int)
+    largest = 6 * (run["n_params"] * run["n_tokens"]).max()
+
+    def of_first_group(x: dict) -> dict[str, np.ndarray]:
+        letters = {k: v[:, 0] if v.ndim > 1 else v for k, v in x["letters"].items()}
+        log_n, log_ratio = optimum(letters, 100 * largest)
+        return {**letters, "n_opt": log_n, "tokens_per_parameter": log_ratio}
+
+    true, drawn = of_first_group(truth), of_first_group(fit)
+    low, high = np.quantile(drawn["n_opt"], [0.05, 0.95])
+    return {
+        **{k: float((drawn[k][keep] < true[k]).sum()) for k in QUANTITIES},
+        "covered": float(low <= true["n_opt"][0] <= high),
+        "divergences": float(draws.stats["diverging"].sum()),
+        "whitened": float(draws.info["metric"] != "adapted"),
+    }
+
+
+def band_violation(ranks: np.ndarray, level: float = 0.99, sets: int = 4000) -> tuple[float, float]:
+    """Smallest pointwise tail probability of the ranks' ECDF, and its limit for simultaneous bands.
+
+    The limit is the quantile of the same statistic over uniform ranks (Sailynoja, Burkner & Vehtari 2022).
+    """
+    from scipy.stats import binom
+
+    n, points = len(ranks), np.arange(1, RANKS + 1) / (RANKS + 1)
+
+    def smallest(counts: np.ndarray) -> np.ndarray:
+        tail = np.minimum(binom.cdf(counts, n, points), binom.sf(counts - 1, n, points))
+        return 2 * tail.min(-1)
+
+    def counts(r: np.ndarray) -> np.ndarray:
+        return (r[..., None, :] < np.arange(1, RANKS + 1)[:, None]).sum(-1)
+
+    rng = np.random.default_rng(0)
+    uniform = np.array([smallest(counts(rng.integers(0, RANKS + 1, n))) for _ in range(sets)])
+    return float(smallest(counts(ranks))), float(np.quantile(uniform, 1 - level))
+
+
+def study(design: str, simulations: int, processes: int) -> pd.DataFrame:
+    """All simulations of one design, in separate processes."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        return pd.DataFrame(pool.map(partial(simulate, design=design), range(simulations), chunksize=10))
+
+
+def report(found: pd.DataFrame) -> pd.DataFrame:
+    """One row a quantity: does the ECDF of the ranks stay inside simultaneous 99 % bands?"""
+    rows = []
+    for k in QUANTITIES:
+        tail, limit = band_violation(found[k].to_numpy())
+        rows.append({"quantity": k, "smallest tail probability": tail, "limit": limit, "inside": tail >= limit})
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    """Print both studies as Markdown."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--simulations", type=int, default=400)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--designs", nargs="*", default=["isoflop", "grouped"])
+    options = parser.parse_args()
+    for design in options.designs:
+        began = time.perf_counter()
+        found = study(design, options.simulations, options.processes)
+        print(f"\n{design}: {len(found)} simulations in {time.perf_counter() - began:.0f} s; ", end="")
+        print(f"fits with divergences {int((found['divergences'] > 0).sum())}, whitened {found['whitened'].mean():.2f}")
+        share, error = found["covered"].mean(), np.sqrt(0.9 * 0.1 / len(found))
+        print(f"coverage of the 90 % interval of N_opt at 100 x the largest budget: {share:.3f} (Monte Carlo sd {error:.3f})")
+        print(report(found).to_string(index=False, float_format=lambda v: f"{v:.2g}"), flush=True)
+
+
+if __name__ == "__main__":
+    main()
