@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,30 +22,33 @@ def dataset(
 
 
 def convergence(draws: xr.Dataset) -> dict[str, xr.Dataset]:
-    """R-hat, bulk ESS and tail ESS of every variable."""
-    return {
-        "r_hat": arviz_stats.rhat(draws),
-        "ess_bulk": arviz_stats.ess(draws, method="bulk"),
-        "ess_tail": arviz_stats.ess(draws, method="tail", prob=0.9),
-    }
+    """R-hat, bulk ESS and tail ESS of every variable; NaN where a variable does not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "r_hat": arviz_stats.rhat(draws),
+            "ess_bulk": arviz_stats.ess(draws, method="bulk"),
+            "ess_tail": arviz_stats.ess(draws, method="tail", prob=0.9),
+        }
 
 
 def bfmi(energy: xr.DataArray) -> np.ndarray:
-    """Bayesian fraction of missing information of each chain (Betancourt 2016, arXiv 1604.00695)."""
-    return np.asarray(
-        arviz_stats.bfmi(xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": energy})}))["energy"]
-    )
+    """Bayesian fraction of missing information of each chain (Betancourt 2016, arXiv 1604.00695); NaN where constant."""
+    stats = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": energy})})
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(arviz_stats.bfmi(stats)["energy"])
 
 
 def loo(tree: xr.DataTree) -> Any:
     """PSIS-LOO (Vehtari, Gelman & Gabry 2017) of the log loss of each run."""
-    return arviz_stats.loo(tree, pointwise=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what arviz warns of stands in the result, which the caller reads
+        return arviz_stats.loo(tree, pointwise=True)
 
 
 def power_scaling(draws: xr.Dataset, log_prior: xr.Dataset, log_likelihood: xr.Dataset) -> Any:
     """Sensitivity to prior and likelihood by power scaling (Kallioinen et al. 2024), one row a variable."""
     tree = xr.DataTree.from_dict({"posterior": draws, "log_prior": log_prior, "log_likelihood": log_likelihood})
-    return arviz_stats.psense_summary(tree, round_to="none")
+    return arviz_stats.psense_summary(tree, round_to=12)
 
 
 def summary(draws: xr.Dataset, level: float) -> Any:

@@ -130,7 +130,9 @@ def _bfmi(energy: xr.DataArray, length: int) -> Check:
     if length < 4:
         return Check("e_bfmi", None, f"{BFMI}", "UNKNOWN", "too few draws")
     value = float(np.min(_arviz.bfmi(energy)))
-    low = not value >= BFMI
+    if np.isnan(value):
+        return Check("e_bfmi", None, f"{BFMI}", "UNKNOWN", "the energy of a chain never changed, or is not a number")
+    low = value < BFMI
     return Check(
         "e_bfmi",
         value,

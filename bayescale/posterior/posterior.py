@@ -116,7 +116,7 @@ class Posterior:
             raise ValueError(f"This fit has groups; name one of {known}, or ask for NewGroup() or PopulationMean().")
         if group not in self.groups:
             fold = {g.casefold(): g for g in self.groups}
-            near = difflib.get_close_matches(group.casefold(), fold, n=1)
+            near = difflib.get_close_matches(str(group).casefold(), fold, n=1)
             hint = f" Did you mean {fold[near[0]]!r}?" if near else ""
             raise ValueError(
                 f"Unknown group {group!r}; known: {known}.{hint} "
@@ -243,8 +243,11 @@ class Posterior:
             raise ValueError(f"Draws are written as .csv or .parquet, not {path.suffix!r} ({path}).")
         frame = self.to_dataframe()
         part = path.with_name(f".{path.name}.part")
-        writers[path.suffix](part)
-        os.replace(part, path)
+        try:
+            writers[path.suffix](part)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
         return path
 
     def save(self, path: str | Path) -> Path:

@@ -98,7 +98,7 @@ def predict(
     posterior : Posterior
         A fit.
     runs : mapping, DataFrame or Runs
-        The law's inputs, ``n_params`` (parameters) and ``n_tokens`` (tokens): numbers or arrays that broadcast.
+        The law's inputs, ``n_params`` (parameters) and ``n_tokens`` (tokens): numbers, or lists of one length.
     group : str, NewGroup, PopulationMean, a list of them, or None
         Whose law; None is every group of the fit.
     level : float
@@ -109,8 +109,8 @@ def predict(
     Raises
     ------
     ValueError
-        For an unknown group, a missing input, or inputs that are not positive finite numbers; one
-        message names all of them.
+        For an unknown group, a missing input, inputs of different lengths, or inputs outside the law's
+        domain; one message names all of those.
     """
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
@@ -139,11 +139,17 @@ def _inputs(law: Law, runs: Any) -> dict[str, np.ndarray]:
             a = np.atleast_1d(np.asarray(runs[k], float))
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{k} must be numbers, not {runs[k]!r:.80}.") from None
-        bad = np.flatnonzero(~(np.isfinite(a) & (a >= 1)))
-        problems += [f"{k}[{i}] = {a[i]:g}" for i in bad[:10]]
+        if a.ndim > 1:
+            raise ValueError(f"{k} is one list of numbers, not a table of shape {a.shape}; a grid is given raveled.")
+        low, high = law.domain[k]
+        bad = np.flatnonzero(~((a >= low) & (a <= high)))
+        problems += [f"{k}[{i}] = {a[i]:g} ({low:g} to {high:g})" for i in bad[:10]]
         arrays.append(a)
     if problems:
-        raise ValueError(f"Inputs are finite numbers of at least 1: {', '.join(problems)}.")
+        raise ValueError(f"Inputs outside the range that {type(law).__name__} holds for: {', '.join(problems)}.")
+    lengths = {k: len(a) for k, a in zip(law.inputs, arrays, strict=True) if len(a) != 1}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"Inputs are of one length, or single numbers; here {lengths}.")
     return dict(zip(law.inputs, np.broadcast_arrays(*arrays), strict=True))
 
 

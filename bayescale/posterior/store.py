@@ -33,12 +33,12 @@ NOISES = {c.__name__: c for c in (noise.StudentT, noise.Gaussian)}
 
 
 def json_text(value: Any) -> str:
-    """JSON text; dates and paths become text, numpy numbers plain ones.
+    """JSON text; dates, paths and the keys of mappings become text, numpy numbers plain ones.
 
     Raises
     ------
     ValueError
-        For a value that JSON does not hold (NaN and infinity among them).
+        For a value that JSON does not hold (NaN and infinity among them), or text that UTF-8 does not.
     """
 
     def plain(v: Any) -> Any:
@@ -50,7 +50,9 @@ def json_text(value: Any) -> str:
             return v.tolist()
         raise ValueError(f"A {type(v).__name__} ({v!r:.60}) cannot be saved; use text, numbers, lists or mappings.")
 
-    return json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)
+    written = json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)
+    written.encode()  # half of a surrogate pair is text to Python, but to no file
+    return written
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
@@ -112,7 +114,13 @@ def load(path: str | Path) -> Posterior:
         raise ValueError(f"{path} is not a fit saved by bayescale, or is damaged ({problem}).") from problem
     if version > SCHEMA:
         raise ValueError(f"{path} has schema version {version}; this bayescale reads up to {SCHEMA}. Update bayescale.")
-    c = json.loads(text)
+    try:
+        return _posterior(tree, json.loads(text))
+    except (KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise ValueError(f"{path} is damaged ({problem!r}).") from problem
+
+
+def _posterior(tree: xr.DataTree, c: Mapping[str, Any]) -> Posterior:
     runs = Runs.from_dict(c["runs"], _table(tree["runs"].to_dataset(), c["table"]))
     del tree["runs"]
     tree.dataset = xr.Dataset()
