@@ -30,16 +30,16 @@ def outliers(posterior: Posterior) -> list[dict[str, Any]]:
 
 def outlier_notes(flagged: Sequence[Mapping[str, Any]]) -> Notes:
     """The flagged runs, in words."""
-    lines = (
+    lines = tuple(
         f"{row['run']} (line {row['line']}): loss {number(row['loss'], 4)}, expected "
         f"{number(row['loss_expected'], 4)}; an outlier with probability {row['probability_outlier']:.2f}"
         for row in flagged
     )
     if not flagged:
         return Notes("Outliers", ("no run is more probably off the law than on it",))
-    return Notes(
-        f"Outliers: {amount(len(flagged), 'run')} more probably off the law than on it; all are used", tuple(lines)
-    )
+    without = " ".join(f"--exclude '{row['run']}'" for row in flagged)
+    way_out = f"all are used; to see how much the answer leans on them, fit again with {without}"
+    return Notes(f"Outliers: {amount(len(flagged), 'run')} more probably off the law than on it", (*lines, way_out))
 
 
 def checks(posterior: Posterior) -> dict[str, Any]:
