@@ -21,6 +21,7 @@ import numpyro
 from numpyro import handlers
 from numpyro.infer.util import constrain_fn, potential_energy
 
+from bayescale import _show
 from bayescale.laws._law import Law
 from bayescale.model.noise import Noise, StudentT
 from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups
@@ -151,7 +152,7 @@ def potential(joint: Joint) -> Callable[[Any, Data], Any]:
 
 @functools.cache
 def describe(joint: Joint) -> Callable[[Any, Data], dict[str, Any]]:
-    """For flat vectors (draws, d): values on both scales, letters, mean and log likelihood of each run, and log prior."""
+    """For flat vectors (draws, d): values on both scales, letters, log prior, mean and log likelihood of each run."""
 
     def one(z: Any, data: Data) -> dict[str, Any]:
         out = constrain_fn(joint, (data,), {}, unpack(joint, z, data["mask"].shape[0]))
@@ -233,34 +234,12 @@ class Model:
 
     def joint(self, n_groups: int) -> Joint:
         """The shape of this model on a table with that many groups."""
-        kinds = tuple((p.name, self.pooling.kind(p)) for p in self.parameters)
+        kinds: tuple[tuple[str, Kind], ...] = tuple((p.name, self.pooling.kind(p)) for p in self.parameters)
         fixed = frozenset(p.name for p in self.parameters if isinstance(self.prior(p), Fixed))
         return Joint(self.law, self.noise, kinds, fixed, n_groups)
 
     def __repr__(self) -> str:
-        rows = [("parameter", "meaning", "prior", "median", "90 % interval", "pooling")]
-        for p in self.parameters:
-            prior = self.prior(p)
-            if isinstance(prior, Fixed):
-                rows.append((p.name, p.meaning, "fixed", f"{prior.value:.4g}", "-", "-"))
-                continue
-            low, mid, high = prior.at(1.0).interval()
-            unit = " x median loss" if prior.center is None else ""
-            between = (
-                f", sd between groups ~ HalfNormal({p.between_groups:g})" if self.pooling.kind(p) == "partial" else ""
-            )
-            rows.append(
-                (
-                    p.name,
-                    p.meaning,
-                    f"{type(prior).__name__}({'table' if prior.center is None else f'{prior.center:g}'}, {prior.spread:g})",
-                    f"{mid:.3g}{unit}",
-                    f"{low:.3g} to {high:.3g}{unit}",
-                    self.pooling.kind(p) + between,
-                )
-            )
-        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-        table = "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows)
-        grouped = f" by {self.pooling.by!r}" if self.pooling.by else ""
-        head = f"{type(self.law).__name__}: {(type(self.law).__doc__ or '').splitlines()[0]}"
-        return f"{head}\n  pooling {type(self.pooling).__name__.lower()}{grouped}, noise on log loss {type(self.noise).__name__}\n{table}"
+        return _show.text(self)
+
+    def _repr_html_(self) -> str:
+        return _show.html(self)

@@ -1,5 +1,7 @@
 """The package's one door to arviz: converters, convergence statistics, LOO and power scaling."""
 
+# arviz_stats exports from within a try block, which type checkers do not follow.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 import warnings
@@ -18,7 +20,7 @@ def dataset(
     """A labelled group; ``sampled`` groups have chain and draw as their first two dimensions."""
     own = {k: v for k, v in coords.items() if any(k in d for d in dims.values())}
     sample_dims = ["chain", "draw"] if sampled else []
-    return arviz_base.dict_to_dataset(dict(arrays), coords=own, dims=dict(dims), sample_dims=sample_dims)
+    return arviz_base.dict_to_dataset(dict(arrays), coords=own, dims={**dims}, sample_dims=sample_dims)
 
 
 def convergence(draws: xr.Dataset) -> dict[str, xr.Dataset]:
@@ -32,7 +34,7 @@ def convergence(draws: xr.Dataset) -> dict[str, xr.Dataset]:
 
 
 def bfmi(energy: xr.DataArray) -> np.ndarray:
-    """Bayesian fraction of missing information of each chain (Betancourt 2016, arXiv 1604.00695); NaN where constant."""
+    """Bayesian fraction of missing information of each chain (Betancourt 2016); NaN where constant."""
     stats = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": energy})})
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(arviz_stats.bfmi(stats)["energy"])

@@ -103,7 +103,7 @@ def predictive_check(posterior: Posterior) -> pd.DataFrame:
     mean, _ = _fitted(posterior)
     t = posterior.runs.table  # type: ignore[union-attr]
     center = np.median(mean, 0)
-    new = posterior.tree["posterior_predictive"]["loss"].values
+    new = np.asarray(posterior.tree["posterior_predictive"].dataset["loss"])
     replicated = np.log(new.reshape(-1, new.shape[-1])) - center
     observed = np.log(t["loss"].to_numpy(float)) - center
     low, high = np.quantile(replicated, [0.05, 0.95], axis=0)

@@ -122,7 +122,7 @@ def _ess(kind: str, found: xr.Dataset | None, chains: int, more: str) -> Check:
 
 def _divergences(diverging: xr.DataArray) -> Check:
     count, total = int(diverging.sum()), diverging.size
-    advice = f"{count} of {total} draws diverged; raise NUTS(target_accept=.99), or pool parameters that the runs cannot tell apart"
+    advice = f"{count} of {total} draws diverged; raise NUTS(target_accept=.99), or tighten a prior"
     return Check("divergences", float(count), "0", "FAIL" if count else "PASS", advice if count else "")
 
 

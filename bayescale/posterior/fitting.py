@@ -84,12 +84,11 @@ def fit(
     """
     model = _model(law, pooling, noise, priors)
     check_metadata(metadata or {})
-    label, groups = runs.labels(model.pooling.by) if model.pooling.by else (np.full(len(runs), ""), ("",))
-    joint = model.joint(len(groups))
+    label, groups = _groups(model, runs)
+    joint, data = arrays_of(model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
         log.warning("%s", w)
-    data = _data(model, runs, np.searchsorted(groups, label), len(groups))
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else _seed(seed)
     engine = engine or NUTS()
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
@@ -135,13 +134,25 @@ def _seed(seed: int) -> int:
     return int(seed)
 
 
-def _data(model: Model, runs: Runs, group: np.ndarray, n_groups: int) -> dict[str, Any]:
+def arrays_of(model: Model, runs: Runs) -> tuple[Joint, dict[str, Any]]:
+    """The shape of a model on a table of runs, and the arrays that it reads.
+
+    Raises
+    ------
+    ValueError
+        If the grouping column is not there, or a run has no label in it.
+    """
+    label, groups = _groups(model, runs)
     t = runs.table
     columns = {k: t[k].to_numpy(float) for k in model.law.inputs}
     reference = {k: float(np.exp(np.log(v).mean())) for k, v in columns.items()}
-    center = float(np.median(t["loss"]))
-    se = t["loss_se"].to_numpy(float)
-    return table.arrays(model, columns, t["loss"].to_numpy(float), se, group, n_groups, reference, center)
+    loss, se = t["loss"].to_numpy(float), t["loss_se"].to_numpy(float)
+    at, n = np.searchsorted(groups, label), len(groups)
+    return model.joint(n), table.arrays(model, columns, loss, se, at, n, reference, float(np.median(loss)))
+
+
+def _groups(model: Model, runs: Runs) -> tuple[np.ndarray, tuple[str, ...]]:
+    return runs.labels(model.pooling.by) if model.pooling.by else (np.full(len(runs), ""), ("",))
 
 
 def _described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,8 +162,8 @@ def _described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str
         for at in range(0, len(z), CHUNK):
             part = z[at : at + CHUNK]
             filled = np.concatenate([part, np.repeat(part[-1:], CHUNK - len(part), axis=0)])
-            whole.append(jax.tree.map(lambda a, n=len(part): np.asarray(a)[:n], describe(joint)(filled, on_device)))
-    return jax.tree.map(lambda *parts: np.concatenate(parts), *whole)
+            whole.append(jax.tree.map(np.asarray, describe(joint)(filled, on_device)))
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(z)], *whole)
 
 
 def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed: int) -> xr.DataTree:

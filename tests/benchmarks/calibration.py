@@ -150,7 +150,7 @@ def main() -> None:
         print(f"\n{design}: {len(found)} simulations in {time.perf_counter() - began:.0f} s; ", end="")
         print(f"fits with divergences {int((found['divergences'] > 0).sum())}, whitened {found['whitened'].mean():.2f}")
         share, error = found["covered"].mean(), np.sqrt(0.9 * 0.1 / len(found))
-        print(f"coverage of the 90 % interval of N_opt at 100 x the largest budget: {share:.3f} (Monte Carlo sd {error:.3f})")
+        print(f"coverage of the 90 % interval of N_opt at 100 x the largest: {share:.3f}, Monte Carlo sd {error:.3f}")
         print(report(found).to_string(index=False, float_format=lambda v: f"{v:.2g}"), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Claims: the search ends at the optimum from every start, and the start of a hierarchy rests on the groups' own runs."""
+"""Claims: the search ends at the optimum, and the start of a hierarchy rests on the groups' own runs."""
 
 import jax
 import numpy as np

@@ -24,10 +24,9 @@ def simulated(groups: int = 1, seed: int = 0, noise: float = 0.004) -> Runs:
     n, d = (a.ravel() for a in np.meshgrid(np.geomspace(5e7, 2e9, 4), np.geomspace(2e9, 1e11, 4)))
     c = TRUTH
     mean = c["E"] + c["A"] * n ** -c["alpha"] + c["B"] * d ** -c["beta"]
-    tables = [
-        pd.DataFrame({"n_params": n, "n_tokens": d, "loss": mean * np.exp(noise * rng.standard_normal(16)), "g": f"g{i}"})
-        for i in range(groups)
-    ]
+    table = pd.DataFrame({"n_params": n, "n_tokens": d})
+    scatter = np.exp(noise * rng.standard_normal((groups, 16)))
+    tables = [table.assign(loss=mean * scatter[i], g=f"g{i}") for i in range(groups)]
     return read_runs(pd.concat(tables, ignore_index=True))
 
 

@@ -141,7 +141,8 @@ def test_simulated_scatter_follows_the_density(noise: StudentT | Gaussian) -> No
 
 
 def test_a_misspelt_prior_lists_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"No parameter is called 'aplha'.*alpha, beta, noise, tail.*Did you mean 'alpha'"):
+    lists = "No parameter is called 'aplha'.*alpha, beta, noise, tail.*Did you mean 'alpha'"
+    with pytest.raises(ValueError, match=lists):
         Model(LAW, priors={"aplha": LogNormal(0.3, 0.2)})
     with pytest.raises(ValueError, match="alpha takes a LogNormal"):
         Model(LAW, priors={"alpha": LogitNormal(0.3, 0.2)})
@@ -152,7 +153,7 @@ def test_a_misspelt_prior_lists_those_there_are() -> None:
 def test_every_prior_is_shown_in_its_own_unit() -> None:
     shown = repr(Model(LAW, Partial("family"), priors={"beta": Fixed(0.37), "alpha": LogNormal(0.3, 0.1)}))
     for name in ("loss_center", "floor_share", "size_share", "alpha", "beta", "noise", "tail"):
-        assert f"\n  {name} " in shown
+        assert f"\n{name} " in shown
     assert "0.254 to 0.354" in shown  # .3 exp(-+1.645 x .1)
     assert "fixed" in shown
     assert "by 'family'" in shown
