@@ -1,14 +1,20 @@
 """Fits that take no sampling, made once: an approximation at the mode, and draws of the prior."""
 
+import dataclasses
+
 import pytest
-from simulated_fits import Sampled, grouped_table, table
+from simulated_fits import METADATA, Sampled, grouped_table, table
 
 from bayescale.inference.laplace import Laplace
 from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.model.joint import Model
+from bayescale.model.noise import Gaussian
 from bayescale.model.pooling import Partial, Separate
+from bayescale.parameter import Fixed, LogitNormal, LogNormal
 from bayescale.posterior.fitting import fit
 from bayescale.posterior.posterior import Posterior
+from bayescale.runs.flops import FlopsRule
 from bayescale.runs.table import Runs
 
 
@@ -53,3 +59,16 @@ def separate(grouped_runs: Runs) -> Posterior:
 def passed(one_table: Runs) -> Posterior:
     """Draws that a sampler could have made, with every check passed."""
     return fit(one_table, Chinchilla(), engine=Sampled(), seed=1)
+
+
+@pytest.fixture(scope="session")
+def changed(grouped_runs: Runs) -> Posterior:
+    """Every setting another than the default."""
+    model = Model(
+        Chinchilla(),
+        Partial("corpus", {"alpha": "complete", "size_share": "separate"}),
+        Gaussian(),
+        {"beta": Fixed(0.3658), "alpha": LogNormal(0.3, 0.1), "floor_share": LogitNormal(0.5, 0.7)},
+    )
+    rows = dataclasses.replace(grouped_runs, rule=FlopsRule(6.5), loss_unit="bits per byte")
+    return fit(rows, model, engine=FromPrior(draws=20), seed=2**63 - 1, metadata=METADATA)

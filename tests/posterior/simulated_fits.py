@@ -24,6 +24,17 @@ NOISE = 0.005
 GROUPS = {"A": 1.0, "b/é": 1.1, "C d": 1.25}
 """Names of the groups, and what each one's loss is multiplied with."""
 
+METADATA = {
+    "note": None,
+    "robust": True,
+    "units": {"params": "N", "tokens": "D"},
+    "budgets": [1e22, 1e24],
+    "source": "runs/été.csv",
+    "date": "2026-11-30T12:00:00",
+    "limit": "inf",
+}
+"""Notes of every kind that JSON holds."""
+
 Arrays = dict[str, np.ndarray]
 
 

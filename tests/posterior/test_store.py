@@ -13,43 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from simulated_fits import Never, Outside
+from simulated_fits import METADATA, Never, Outside
 
-from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
 from bayescale.model.joint import Model
-from bayescale.model.noise import Gaussian
-from bayescale.model.pooling import NewGroup, Partial, PopulationMean
-from bayescale.parameter import Fixed, LogitNormal, LogNormal
+from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.fitting import fit
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.published import published
 from bayescale.posterior.store import SCHEMA, load
-from bayescale.runs.flops import FlopsRule
 from bayescale.runs.table import Runs
-
-METADATA = {
-    "note": None,
-    "robust": True,
-    "units": {"params": "N", "tokens": "D"},
-    "budgets": [1e22, 1e24],
-    "source": "runs/été.csv",
-    "date": "2026-11-30T12:00:00",
-    "limit": "inf",
-}
-
-
-@pytest.fixture(scope="session")
-def changed(grouped_runs: Runs) -> Posterior:
-    """Every setting another than the default."""
-    model = Model(
-        Chinchilla(),
-        Partial("corpus", {"alpha": "complete", "size_share": "separate"}),
-        Gaussian(),
-        {"beta": Fixed(0.3658), "alpha": LogNormal(0.3, 0.1), "floor_share": LogitNormal(0.5, 0.7)},
-    )
-    rows = dataclasses.replace(grouped_runs, rule=FlopsRule(6.5), loss_unit="bits per byte")
-    return fit(rows, model, engine=FromPrior(draws=20), seed=2**63 - 1, metadata=METADATA)
 
 
 @pytest.fixture(scope="session")
