@@ -9,6 +9,7 @@ import os
 import platform as machine
 import time
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import jax
@@ -129,7 +130,7 @@ def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any) -> Model:
 
 
 def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or int(seed) != seed or not 0 <= seed < 2**63:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**63:
         raise ValueError(f"A seed is an integer from 0 to 2**63 - 1, not {seed!r}.")
     return int(seed)
 
