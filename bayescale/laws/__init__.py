@@ -15,4 +15,4 @@ def names() -> list[str]:
 
 def get(name: str) -> Law:
     """The law of that name; ValueError lists the known ones."""
-    return _folder.get(name, __name__, Path(__file__).parent, Law)()
+    return _folder.get(name, __name__, Path(__file__).parent, Law)()  # pyright: ignore[reportAbstractUsage]
