@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+import jax
 import numpy as np
 import pandas as pd
 
@@ -110,7 +111,8 @@ class AtMode(Engine):
     approximate: ClassVar[bool] = True
 
     def draw(self, joint: Joint, data: Mapping[str, Any], seed: int, progress: Progress | None = None) -> Draws:
-        mode = start(joint, data, np.random.default_rng(seed))
+        with jax.enable_x64(True):
+            mode = start(joint, data, np.random.default_rng(seed))
         return Draws(mode.center[None, None], {}, mode.data, {"engine": self.name, "seconds": {}})
 
 
