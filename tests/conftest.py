@@ -16,3 +16,11 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder shared/ beside the repository is missing: its tables and cases are not tested")
     return folder
+
+
+@pytest.fixture(scope="session")
+def compile_cache(request: pytest.FixtureRequest) -> Path:
+    """Compiled programs are kept between test runs, in pytest's own cache folder."""
+    from bayescale.inference.devices import use_compile_cache
+
+    return use_compile_cache(request.config.cache.mkdir("compiled"))
