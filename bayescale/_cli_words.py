@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
 
 log = logging.getLogger("bayescale")
+# A plan inside the fitted compute may still ask for a size or for tokens that no run had.
+BEYOND = {
+    "n_opt_extrapolation_factor": ("N_opt", "the largest size"),
+    "d_opt_extrapolation_factor": ("D_opt", "the most tokens"),
+}
 LOO_DRAWS = 100  # a fifth of the draws is the tail that is smoothed (Vehtari et al. 2024), and 20 are few
 
 
@@ -106,12 +111,16 @@ def _loo_line(loo: Mapping[str, float] | None) -> str:
 
 
 def warn_far(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Say for each row of a frontier or a forecast that it leaves the fitted runs behind."""
+    """Say for each row of a frontier or a forecast that it leaves the fitted runs behind, and in what."""
     for row in rows:
-        if row["extrapolation_factor"] > 1:
+        beyond = [reach(row["extrapolation_factor"])] if row["extrapolation_factor"] > 1 else []
+        for name, words in BEYOND.items():
+            factor = row.get(name)
+            beyond += [f"{words[0]} is {number(factor)} times {words[1]}"] if factor and factor > 1 else []
+        if beyond:
             group = f" of group {row['group']}" if row["group"] is not None else ""
             flop = number(row.get("budget_flop", row.get("flop")))
-            log.warning("%s FLOP%s: extrapolation, %s.", flop, group, reach(row["extrapolation_factor"]))
+            log.warning("%s FLOP%s: extrapolation, %s.", flop, group, "; ".join(beyond))
 
 
 def laws() -> list[dict[str, Any]]:
