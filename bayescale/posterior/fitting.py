@@ -64,7 +64,7 @@ def fit(
     priors : mapping of str to Prior or Fixed, optional
         Changes to the default priors, by name; ``print(Model(law))`` lists them.
     engine : Engine, optional
-        ``NUTS(...)`` (default), ``Laplace(...)`` or ``Prior(...)``, with its settings.
+        ``NUTS(...)`` (default), ``Laplace(...)`` or ``FromPrior(...)``, with its settings.
     seed : int, optional
         Seed of everything random; drawn, logged and stored when not given. The same seed, table and
         settings give the same draws bit for bit on one machine.

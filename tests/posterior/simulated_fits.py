@@ -16,7 +16,6 @@ from bayescale.laws import Law
 from bayescale.laws.chinchilla import Chinchilla
 from bayescale.model import simulate
 from bayescale.model.joint import Joint
-from bayescale.runs.table import Runs
 
 B24 = {"A": 482.01, "B": 2085.43, "E": 1.8172, "alpha": 0.3478, "beta": 0.3658}
 """Besiroglu et al. 2024 (arXiv 2404.10102)."""
@@ -83,11 +82,6 @@ def grouped_table() -> pd.DataFrame:
         steps=np.arange(n) * 1000,
         rate=np.where(np.arange(n) % 3, 3e-4, np.nan),
     )
-
-
-def runs(frame: pd.DataFrame) -> Runs:
-    """A checked table."""
-    return Runs(frame)
 
 
 @final
