@@ -30,14 +30,8 @@ FAR = 100.0  # a plan this many times beyond the largest run is marked as far
 BAND_DRAWS = 400  # draws behind the 1 % band: the median of its ends moves by a twentieth of their spread
 BLOCK = 1 << 20  # draws x budgets summarised at a time: 8 MB an array
 
-UNITS = {
-    "n_opt_params": "parameters",
-    "d_opt_tokens": "tokens",
-    "tokens_per_parameter": "tokens per parameter",
-    "loss": "loss",
-    "a": "1",
-    "b": "1",
-}
+UNITS = {"n_opt_params": "parameters", "d_opt_tokens": "tokens", "tokens_per_parameter": "tokens per parameter"}
+UNITS |= {"loss": "loss", "a": "1", "b": "1"}
 
 
 def allocate(

@@ -15,11 +15,23 @@ import numpy as np
 
 from bayescale.frontier.frontier import Frontier
 from bayescale.model.joint import Model
-from bayescale.parameter import Fixed, Parameter, Prior
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import Forecast
 from bayescale.report.tables import Notes, Page, Table
-from bayescale.report.words import amount, count, digits, interval, kind, number, printable, reach, some, status
+from bayescale.report.words import (
+    amount,
+    between,
+    count,
+    digits,
+    interval,
+    kind,
+    number,
+    printable,
+    prior_cells,
+    reach,
+    some,
+    status,
+)
 
 ROWS = 10  # rows of a table and groups of a result that are shown; the rest is in to_dataframe()
 ENGINES = {
@@ -28,6 +40,7 @@ ENGINES = {
     "prior": "PRIOR: no run has been used",
     "published": "PUBLISHED: one point, without uncertainty",
 }
+HOW_TO_CHANGE = "change a prior by its name: priors={'alpha': LogNormal(0.35, 0.2)}, or hold it: Fixed(0.35)"
 NUMBERS_OF = {"n_params": ("N", "parameters"), "n_tokens": ("D", "tokens")}
 
 
@@ -59,38 +72,16 @@ def _posterior(posterior: Posterior) -> Page:
 @page.register
 def _model(model: Model) -> Page:
     grouped = f" by {model.pooling.by!r}" if model.pooling.by else ""
+    pooled = f"{type(model.pooling).__name__.lower()} pooling{grouped}"
+    head = ("parameter", "prior", "median", "90 % interval")
+    rows = tuple(prior_cells(p, model.prior(p)) for p in model.parameters)
+    meaning = tuple(f"{p.name}: {p.meaning}{between(p, model.pooling)}" for p in model.parameters)
     return Page(
         None,
         f"Model: {type(model.law).__name__}, {(type(model.law).__doc__ or '').splitlines()[0].rstrip('.')}",
-        (
-            f"{type(model.pooling).__name__.lower()} pooling{grouped}; noise on log loss: {type(model.noise).__name__}",
-            "change a prior by its name: priors={'alpha': LogNormal(0.35, 0.2)}, or hold it: Fixed(0.35)",
-        ),
-        [
-            Table(
-                "Priors: median and 90 % equal-tailed interval",
-                ("parameter", "prior", "median", "90 % interval"),
-                tuple(_prior(p, model.prior(p)) for p in model.parameters),
-            ),
-            Notes("Meaning", tuple(f"{p.name}: {p.meaning}{_between(p, model)}" for p in model.parameters)),
-        ],
+        (f"{pooled}; noise on log loss: {type(model.noise).__name__}", HOW_TO_CHANGE),
+        [Table("Priors: median and 90 % equal-tailed interval", head, rows), Notes("Meaning", meaning)],
     )
-
-
-def _prior(parameter: Parameter, prior: Prior | Fixed) -> tuple[str, ...]:
-    if isinstance(prior, Fixed):
-        return parameter.name, "fixed", f"{prior.value:.4g}", "-"
-    low, mid, high = prior.at(1.0).interval()
-    unit = " x median loss" if prior.center is None else ""
-    of = "table" if prior.center is None else f"{prior.center:g}"
-    written = f"{type(prior).__name__}({of}, {prior.spread:g})"
-    return parameter.name, written, f"{mid:.3g}{unit}", f"{low:.3g} to {high:.3g}{unit}"
-
-
-def _between(parameter: Parameter, model: Model) -> str:
-    kind_of = model.pooling.kind(parameter)
-    scale = f", sd between groups ~ HalfNormal({parameter.between_groups:g}) of its log or log odds"
-    return "" if not model.pooling.by else f" ({kind_of}{scale if kind_of == 'partial' else ''})"
 
 
 def _about(posterior: Posterior) -> list[str]:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from bayescale.frontier.frontier import FAR
+from bayescale.model.pooling import Pooling
+from bayescale.parameter import Fixed, Parameter, Prior
 from bayescale.posterior.diagnostics import Check
 
 NONE = "-"
@@ -110,3 +112,21 @@ def status(found: str, checks: Sequence[Check] = ()) -> str | None:
         return f"FAIL: {failing or 'the fit behind this failed its diagnostics'}; do not decide on this fit."
     unknown = "; ".join(c.advice if c.name == "engine" else f"{c.name}: {c.advice}" for c in worst)
     return f"UNKNOWN: {unknown or 'the fit behind this was not checked'}; no decision should rest on this alone."
+
+
+def prior_cells(parameter: Parameter, prior: Prior | Fixed) -> tuple[str, ...]:
+    """Name, distribution, median and 90 % interval of a prior, in the parameter's own unit."""
+    if isinstance(prior, Fixed):
+        return parameter.name, "fixed", f"{prior.value:.4g}", "-"
+    low, mid, high = prior.at(1.0).interval()
+    unit = " x median loss" if prior.center is None else ""
+    of = "table" if prior.center is None else f"{prior.center:g}"
+    written = f"{type(prior).__name__}({of}, {prior.spread:g})"
+    return parameter.name, written, f"{mid:.3g}{unit}", f"{low:.3g} to {high:.3g}{unit}"
+
+
+def between(parameter: Parameter, pooling: Pooling) -> str:
+    """How groups share a parameter, in brackets; nothing where there are no groups."""
+    kind_of = pooling.kind(parameter)
+    scale = f", sd between groups ~ HalfNormal({parameter.between_groups:g}) of its log or log odds"
+    return "" if not pooling.by else f" ({kind_of}{scale if kind_of == 'partial' else ''})"
