@@ -46,7 +46,8 @@ class Mode:
 
 
 @functools.cache
-def _curvature(joint: Joint) -> Callable[..., Any]:
+def curvature(joint: Joint) -> Callable[..., Any]:
+    """Energy, gradient and Hessian at a flat vector."""
     energy = potential(joint)
 
     def slope(z: Any, data: Any) -> Any:
@@ -69,15 +70,15 @@ def energies(joint: Joint) -> Callable[..., Any]:
 def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts: int = STARTS) -> Mode:
     """Search for the mode of an ungrouped model, from the prior's median and from draws of the prior."""
     loc, spread = prior_scale(joint, data)
-    point = _curvature(joint)
+    point = curvature(joint)
     on_device = jax.device_put(dict(data))
     ends = [
-        _descend(lambda z: point(z, on_device), loc, spread, u)
+        descend(lambda z: point(z, on_device), loc, spread, u)
         for u in (np.zeros_like(loc), *rng.standard_normal((starts - 1, len(loc))) * 0.7)
     ]
     z, lowest, _ = min(ends, key=lambda e: e[1])
     agree = sum(e[1] < lowest + 0.01 for e in ends)
-    factor = _factor(np.asarray(point(z, on_device)[2]), spread)
+    factor = factor_of(np.asarray(point(z, on_device)[2]), spread)
     sound = _pilot(joint, z, factor, on_device, rng) >= SOUND
     return Mode(z, factor, data, sum(e[2] for e in ends), agree, sound)
 
@@ -89,7 +90,7 @@ def prior_scale(joint: Joint, data: Mapping[str, Any]) -> tuple[np.ndarray, np.n
     return tuple(np.array([data[key][name] for name in names]) for key in ("prior_loc", "prior_spread"))  # type: ignore[return-value]
 
 
-def _descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: np.ndarray) -> tuple:
+def descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: np.ndarray) -> tuple:
     """One search in prior-standardised coordinates: (z, energy, converged)."""
 
     @functools.lru_cache(maxsize=4)
@@ -109,7 +110,7 @@ def _descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: 
     return loc + spread * end.x, float(end.fun), converged and end.fun < OUTSIDE
 
 
-def _factor(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
+def factor_of(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """A factor of the inverse curvature; directions that the data do not bend keep the prior's width."""
     scaled = hessian * np.outer(spread, spread)
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)

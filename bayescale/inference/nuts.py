@@ -94,11 +94,19 @@ class NUTS(Engine):
             rng = np.random.default_rng(seed)
             mode = start(joint, data, rng)
             lanes = devices.plan(self.chains, self.platform)
-            log.info("%s; %s", devices.describe(lanes), "whitened" if mode.whitens else "adapting the mass matrix")
             found = time.perf_counter()
             usual = WHITENED if mode.whitens and not mode.skewed else POPULATION if mode.whitens else ADAPTED
             warmup = self.warmup if self.warmup is not None else usual[0]
             target = self.target_accept or usual[1]
+            log.info(
+                "%s; %s; %d warm-up steps and %d draws of %d unknowns a chain, about %.0f MB",
+                devices.describe(lanes),
+                "whitened" if mode.whitens else "adapting the mass matrix",
+                warmup,
+                self.draws,
+                len(mode.center),
+                self.chains * (warmup + self.draws) * (2 * len(mode.center) + 3 * len(data["mask"])) * 8 / 1e6,
+            )
             block = _program(joint, warmup, not mode.whitens, target, self.max_tree_depth)
             keys = np.random.SeedSequence(seed).generate_state(2 * self.chains, np.uint32).reshape(self.chains, 2)
             starts = rng.standard_normal((self.chains, len(mode.center)))
@@ -221,9 +229,14 @@ class _Run:
         return {k: np.stack([chains[c][k] for c in sorted(chains)]) for k in chains[0]}, interrupted
 
     def _watch(self, futures: list[Any]) -> bool:
-        total = self.blocks * len(self.lanes)
+        total, first, told = self.blocks * len(self.lanes), 0.0, False
         try:
             while not all(f.done() for f in futures):
+                if not first and self.done:  # compiled by now
+                    first, at = time.perf_counter(), self.done
+                if first and not told and self.done > at:
+                    each, told = (time.perf_counter() - first) / (self.done - at), True
+                    log.info("about %.0f s to go", each * (total - self.done))
                 if self.progress:
                     self.progress(self.done, total)
                 wait(futures, timeout=0.1)

@@ -48,24 +48,41 @@ class Joint:
 
     @property
     def partial(self) -> tuple[Parameter, ...]:
-        """The parameters that are pooled partially, in the order of ``data["pilot"]``."""
+        """The parameters that are pooled partially."""
+        return self.partial_of(self.parameters)
+
+    def partial_of(self, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+        """Those of some parameters that are pooled partially; their order is that of ``data["pilot"]``."""
         kinds = dict(self.kinds)
-        return tuple(p for p in self.parameters if kinds[p.name] == "partial" and p.name not in self.fixed)
+        return tuple(p for p in parameters if kinds[p.name] == "partial" and p.name not in self.fixed)
 
     def unconstrained(self, data: Data) -> dict[str, Any]:
         """Sample every parameter that is not fixed, on its unconstrained scale: shape () or (n_groups,)."""
-        kinds, partial = dict(self.kinds), self.partial
+        kinds, partial, pilot = dict(self.kinds), self.partial, data["pilot"]
         alone = [p for p in self.parameters if p not in partial and p.name not in self.fixed]
         x = {p.name: draw(p, kinds[p.name], data, self.n_groups) for p in alone}
-        return {**x, **draw_groups(partial, data, self.n_groups)} if partial else x
+        if scatter := self.partial_of(self.noise.parameters):
+            x |= draw_groups(scatter, data, pilot["noise"], self.n_groups)
+        if law := self.partial_of(self.law.parameters):
+            # What runs say about the law is as sharp as they scatter little.
+            now = self.noise.variance(self.constrained(self.noise.parameters, x, data), pilot["se"])
+            sharper = jnp.broadcast_to(pilot["variance"] / now, (self.n_groups,))
+            precision, shift = (pilot["law"][k] for k in ("precision", "shift"))
+            told = {"precision": sharper[:, None, None] * precision, "shift": sharper[:, None] * shift}
+            x |= draw_groups(law, data, told, self.n_groups)
+        return x
+
+    def constrained(self, parameters: tuple[Parameter, ...], x: Data, data: Data) -> dict[str, Any]:
+        """Values of parameters in their own units: those held fixed, and the others from their unconstrained values."""
+        return {
+            p.name: data["fixed"][p.name] if p.name in self.fixed else p.prior.constrain(x[p.name], jnp)
+            for p in parameters
+        }
 
     def __call__(self, data: Data) -> dict[str, Any]:
         """The model, in numpyro's sense; returns values, letters and the mean log loss of each run."""
         x = self.unconstrained(data)
-        values = {
-            p.name: data["fixed"][p.name] if p.name in self.fixed else p.prior.constrain(x[p.name], jnp)
-            for p in self.parameters
-        }
+        values = self.constrained(self.parameters, x, data)
         letters = self.law.to_coefficients(values, data["reference"])
         of_runs = functools.partial(_of_runs, group=data["group"], n_groups=self.n_groups)
         mean = jnp.log(self.law.loss(of_runs(letters), data["run"]))
@@ -82,9 +99,9 @@ class Joint:
 
 
 def _of_runs(values: Mapping[str, Any], group: Any, n_groups: int) -> dict[str, Any]:
-    """Each run's group's value. By a product with indicators: the gradient of a gather is a slow scatter on CPUs."""
+    """Each run's group's value. By sums over indicators: the gradient of a gather is a slow scatter on CPUs."""
     member = jax.nn.one_hot(group, n_groups, dtype=jnp.float64)
-    return {name: member @ v if jnp.ndim(v) else v for name, v in values.items()}
+    return {name: (member * v).sum(-1) if jnp.ndim(v) else v for name, v in values.items()}
 
 
 @functools.cache
@@ -120,8 +137,10 @@ def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
 
 def no_pilot(joint: Joint) -> dict[str, Any]:
     """A pilot that knows nothing: the non-centred form."""
-    n, k = joint.n_groups, len(joint.partial)
-    return {"precision": np.zeros((n, k, k)), "shift": np.zeros((n, k))}
+    n, parts = joint.n_groups, {"law": joint.law.parameters, "noise": joint.noise.parameters}
+    counts = {part: len(joint.partial_of(parameters)) for part, parameters in parts.items()}
+    blank = {part: {"precision": np.zeros((n, k, k)), "shift": np.zeros((n, k))} for part, k in counts.items()}
+    return {**blank, "variance": np.ones(n), "se": np.zeros(n)}
 
 
 def unpack(joint: Joint, z: Any, n_rows: int) -> dict[str, Any]:

@@ -26,7 +26,7 @@ TAIL = Parameter(
 
 
 class Noise(ABC):
-    """A distribution of log loss around its mean; ``parameters`` declares its unknowns."""
+    """A distribution of log loss around its mean; ``parameters`` declares its unknowns, ``noise`` among them."""
 
     parameters: ClassVar[tuple[Parameter, ...]]
 
@@ -34,13 +34,13 @@ class Noise(ABC):
     def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
         """Distribution of log loss; ``se`` is the standard error of log loss (0 where none is given)."""
 
+    def variance(self, values: Mapping[str, Any], se: Any) -> Any:
+        """Squared scale of log loss around its mean."""
+        return values["noise"] ** 2 + se**2
+
     @abstractmethod
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
         """Draw log losses; arrays broadcast."""
-
-
-def _scale(values: Mapping[str, Any], se: Any) -> Any:
-    return jnp.sqrt(values["noise"] ** 2 + se**2)
 
 
 @final
@@ -51,10 +51,10 @@ class StudentT(Noise):
     parameters: ClassVar[tuple[Parameter, ...]] = (SCALE, TAIL)
 
     def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
-        return dist.StudentT(values["tail"], mean, _scale(values, se))
+        return dist.StudentT(values["tail"], mean, jnp.sqrt(self.variance(values, se)))
 
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
-        scale = np.hypot(values["noise"], se)
+        scale = np.sqrt(self.variance(values, se))
         shape = np.broadcast_shapes(np.shape(mean), np.shape(scale), np.shape(values["tail"]))
         return mean + scale * rng.standard_t(np.asarray(values["tail"]), shape)
 
@@ -67,8 +67,8 @@ class Gaussian(Noise):
     parameters: ClassVar[tuple[Parameter, ...]] = (SCALE,)
 
     def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
-        return dist.Normal(mean, _scale(values, se))
+        return dist.Normal(mean, jnp.sqrt(self.variance(values, se)))
 
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
-        scale = np.hypot(values["noise"], se)
+        scale = np.sqrt(self.variance(values, se))
         return mean + scale * rng.standard_normal(np.broadcast_shapes(np.shape(mean), np.shape(scale)))

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal, final
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jax.scipy.linalg import solve_triangular
 
+from bayescale.model._small import backward, cholesky, forward
 from bayescale.parameter import Parameter
 
 Kind = Literal["complete", "partial", "separate"]
@@ -124,20 +124,23 @@ def draw(parameter: Parameter, kind: Kind, data: Mapping[str, Any], n_groups: in
         return numpyro.sample(parameter.site, prior)
 
 
-def draw_groups(parameters: Sequence[Parameter], data: Mapping[str, Any], n_groups: int) -> dict[str, Any]:
-    """Sample the unconstrained values of all partially pooled parameters.
+def draw_groups(
+    parameters: Sequence[Parameter], data: Mapping[str, Any], pilot: Mapping[str, Any], n_groups: int
+) -> dict[str, Any]:
+    """Sample the unconstrained values of partially pooled parameters.
 
     The sampler moves standard coordinates v and u, in which the population's mean and the groups'
     values x are what they would be, given the population's sds, if the runs of a group told about x what
-    ``data["pilot"]`` says: a precision Q and a shift h = Q x_hat for each group. With T the sds,
+    ``pilot`` says: a precision Q and a shift h = Q x_hat for each group. With T the sds,
     K K' = I + T Q T and Y = K^-1 T Q, a group says about the mean W = Q - Y' Y, and
 
         mean = m + R'^-1 v,    R R' = prior precision + sum of W,
         x = mean + T w,        w = K'^-1 [K^-1 T (h - Q mean) + u].
 
-    Any Q and h give the same posterior. Q = 0 is the non-centred form; a group whose runs say much is
-    released from the population's sds, one whose runs say little leans on them, and both at every
-    value of the sds alike, where Papaspiliopoulos, Roberts & Skold 2007 choose between the two once.
+    Any Q and h give the same posterior, those too that depend on what was sampled before. Q = 0 is the
+    non-centred form; a group whose runs say much is released from the population's sds, one whose runs say
+    little leans on them, and both at every value of the sds alike, where Papaspiliopoulos, Roberts & Skold
+    2007 choose between the two once.
 
     Returns
     -------
@@ -153,10 +156,10 @@ def draw_groups(parameters: Sequence[Parameter], data: Mapping[str, Any], n_grou
             u.append(numpyro.sample(f"{p.site}_offset", dist.Normal(0.0, 1.0)))
     loc, spread = (jnp.stack([data[key][p.name] for p in parameters]) for key in ("prior_loc", "prior_spread"))
     t, v_, u_ = jnp.stack(sd), jnp.stack(v), jnp.stack(u, -1)
-    mean, w, log_volume = _from_standard(t, v_, u_, loc, spread, **data["pilot"])
+    mean, w, log_volume = _from_standard(t, v_, u_, loc, spread, pilot["precision"], pilot["shift"])
     # mean and w have the densities of their priors; v and u were given Normals, which are taken back.
     prior = -0.5 * (((mean - loc) / spread) ** 2).sum() - jnp.log(spread).sum() - 0.5 * (w**2).sum()
-    numpyro.factor("population", prior + log_volume + 0.5 * (v_**2).sum() + 0.5 * (u_**2).sum())
+    numpyro.factor(f"population_{parameters[0].name}", prior + log_volume + 0.5 * (v_**2).sum() + 0.5 * (u_**2).sum())
     out = {p.name: mean[i] + t[i] * w[:, i] for i, p in enumerate(parameters)}
     for i, p in enumerate(parameters):
         out |= {f"{p.site}_mean": mean[i], f"{p.site}_sd": t[i]}
@@ -166,15 +169,13 @@ def draw_groups(parameters: Sequence[Parameter], data: Mapping[str, Any], n_grou
 def _from_standard(t: Any, v: Any, u: Any, loc: Any, spread: Any, precision: Any, shift: Any) -> tuple[Any, Any, Any]:
     """(mean, w, log volume) of `draw_groups`; arrays (k,), (groups, k) and ()."""
     tq = t[:, None] * precision
-    k = jnp.linalg.cholesky(jnp.eye(len(t)) + tq * t)
-    th = (t * shift)[..., None]
-    both = solve_triangular(k, jnp.concatenate([tq, th], -1), lower=True)
-    y, kth = both[..., :-1], both[..., -1:]
-    told = (precision - y.mT @ y).sum(0) + jnp.diag(spread**-2.0)
-    pull = (shift - (y.mT @ kth)[..., 0]).sum(0) + loc / spread**2
-    r = jnp.linalg.cholesky(told)
-    mean = solve_triangular(r, solve_triangular(r, pull, lower=True) + v, lower=True, trans="T")
-    inner = kth[..., 0] - y @ mean + u
-    w = solve_triangular(k, inner[..., None], lower=True, trans="T")[..., 0]
+    k = cholesky(jnp.eye(len(t)) + tq * t)
+    both = forward(k, jnp.concatenate([tq, (t * shift)[..., None]], -1))
+    y, kth = both[..., :-1], both[..., -1]
+    told = (precision - (y[..., :, None] * y[..., None, :]).sum(-3)).sum(0) + jnp.diag(spread**-2.0)
+    pull = (shift - (y * kth[..., None]).sum(-2)).sum(0) + loc / spread**2
+    r = cholesky(told)
+    mean = backward(r, forward(r, pull[:, None]) + v[:, None])[:, 0]
+    w = backward(k, (kth - (y * mean).sum(-1) + u)[..., None])[..., 0]
     log_volume = -jnp.log(jnp.diagonal(k, axis1=-2, axis2=-1)).sum() - jnp.log(jnp.diagonal(r)).sum()
     return mean, w, log_volume

@@ -66,6 +66,18 @@ def arrays(
     }
 
 
+UNGROUPED = {
+    **{kind: {"precision": np.zeros((1, 0, 0)), "shift": np.zeros((1, 0))} for kind in ("law", "noise")},
+    "variance": np.ones(1),
+    "se": np.zeros(1),
+}
+
+
+def as_one(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of all groups together, as those of an ungrouped model."""
+    return {**data, "group": np.zeros_like(data["group"]), "pilot": UNGROUPED}
+
+
 def of_group(data: Mapping[str, Any], group: int) -> dict[str, Any]:
     """The data of one group alone, as those of an ungrouped model; all groups padded to one length."""
     counts = np.bincount(data["group"][data["mask"]])
@@ -78,5 +90,5 @@ def of_group(data: Mapping[str, Any], group: int) -> dict[str, Any]:
         "run": {k: v[pick] for k, v in data["run"].items()},
         "group": np.zeros(rows, np.int32),
         "mask": np.arange(rows) < len(at),
-        "pilot": {"precision": np.zeros((1, 0, 0)), "shift": np.zeros((1, 0))},
+        "pilot": UNGROUPED,
     }

@@ -32,13 +32,16 @@ def compare(fits: Mapping[str, Posterior], *, group: Group = None, level: float 
     Raises
     ------
     ValueError
-        With fewer than two fits, or fits of different laws.
+        With fewer than two fits, or fits of different laws or of losses in different units.
     """
     if len(fits) < 2:
         raise ValueError("compare takes at least two fits, as {'all rows': a, 'without flagged rows': b}.")
     laws = {type(p.law).__name__ for p in fits.values()}
     if len(laws) > 1:
         raise ValueError(f"Letters of different laws are not comparable: {', '.join(sorted(laws))}.")
+    units = {p.loss_unit for p in fits.values()}
+    if len(units) > 1:
+        raise ValueError(f"Letters of losses in different units are not comparable: {', '.join(sorted(units))}.")
     q = [0.5, (1 - level) / 2, (1 + level) / 2]
     drawn = {label: {**p.values(group), **p.coefficients(group)} for label, p in fits.items()}
     first = next(iter(drawn.values()))

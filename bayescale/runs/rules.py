@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ MISSING = "is missing"
 INFINITE = "is not finite"
 POSITIVE = "is not positive"
 TWICE = "is not unique"
+UNWRITABLE = "holds a character that files and terminals cannot show (a control character, half a pair)"
 
 # No language model has fewer parameters; a smaller number beside plain counts is one in millions or billions.
 LEAST_PARAMS = 1e3
@@ -176,9 +178,15 @@ def row_problems(
             free &= ~broken
     times = Counter(run)
     for row, name in enumerate(run):
-        if name == "" or times[name] > 1:
-            found.append(Problem(row, lines[row], run_header, repr(name), TWICE if name else MISSING))
+        rule = MISSING if not name else TWICE if times[name] > 1 else "" if is_writable(name) else UNWRITABLE
+        if rule:
+            found.append(Problem(row, lines[row], run_header, ascii(name) if rule == UNWRITABLE else repr(name), rule))
     return sorted(found, key=lambda problem: problem.position)
+
+
+def is_writable(name: str) -> bool:
+    """Whether a label can be written to any file: no control characters, and no halves of surrogate pairs."""
+    return not any(unicodedata.category(character) in ("Cc", "Cs") for character in name)
 
 
 def shown(cell: Any) -> str:

@@ -26,7 +26,7 @@ RANGE = {"smallest": 6e6, "largest": 6e32}
         ((10**24, "1e22", 3e23), [1e24, 1e22, 3e23]),
         ((b for b in (1e22, 1e23)), [1e22, 1e23]),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_numbers_of_any_kind_are_read(written, flop):
     """Integers beyond 64 bits do not overflow, text is read as a number, and the order is kept."""

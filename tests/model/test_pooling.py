@@ -44,7 +44,7 @@ def split(z: Any) -> dict[str, Any]:
 
 
 def model(given: dict) -> dict:
-    return draw_groups(PARAMETERS, given, GROUPS)
+    return draw_groups(PARAMETERS, given, given["pilot"], GROUPS)
 
 
 def places(z: Any, given: dict) -> Any:

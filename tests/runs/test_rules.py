@@ -93,6 +93,14 @@ def test_names_given_twice_are_named_at_every_row():
     assert caught.value.problems["line"].tolist() == [0, 2]
 
 
+@pytest.mark.parametrize("name", ["a\x00b", "a\x1b[31m", "\ud800"])
+def test_a_name_that_no_file_can_hold_is_refused_before_a_fit(name):
+    with pytest.raises(InvalidRuns, match="run_id holds a character that files and terminals cannot show") as caught:
+        read_runs(table(run_id=name))
+    assert caught.value.problems["line"].tolist() == [2]
+    str(caught.value).encode()
+
+
 def test_all_problems_come_in_one_message_and_dropping_drops_the_same_rows(caplog):
     frame = table(loss=0, n_tokens="many")
     frame.loc[0, "n_params"] = -1
