@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bayescale.runs.cells import listed
 from bayescale.runs.columns import near
-from bayescale.runs.file import listed
-from bayescale.runs.rules import number, text
+from bayescale.runs.number import number, text
 
 Choice = Mapping[str, Any] | Iterable[Any] | str | int
 

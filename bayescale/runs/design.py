@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bayescale.runs.file import listed
+from bayescale.runs.cells import listed
 from bayescale.runs.table import Runs
 
 # Values within 5 % of each other are one value: with exponents near .35 the loss then moves by less than

@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
 import pandas as pd
 
-from bayescale.runs.choice import Choice, chosen
-from bayescale.runs.columns import SIZES, recognise
-from bayescale.runs.file import Cells, listed, load
+from bayescale.runs.account import broken_notes, left_out_notes, reading_notes, recognised, suspicion_notes
+from bayescale.runs.cells import Cells
+from bayescale.runs.checkpoints import LeaveOut
+from bayescale.runs.choice import Choice
+from bayescale.runs.columns import NAMES
 from bayescale.runs.flops import SIX_ND, ComputeRule
-from bayescale.runs.rules import NATS, Column, InvalidRuns, column, row_problems, text, unit_problems
-from bayescale.runs.settle import Note, settle
+from bayescale.runs.number import Column
+from bayescale.runs.reading import Reading, Settings, read
+from bayescale.runs.rules import InvalidRuns
+from bayescale.runs.settle import Note
 from bayescale.runs.table import CANONICAL, Runs
 
 log = logging.getLogger("bayescale")
@@ -24,39 +27,68 @@ OnInvalid = Literal["error", "drop"]
 
 
 def read_runs(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | Any,
     *,
     columns: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
     rule: ComputeRule = SIX_ND,
     exclude: Choice | None = None,
+    leave_out: LeaveOut = (),
     on_invalid: OnInvalid = "error",
-    loss_unit: str = NATS,
+    loss_unit: str | None = None,
+    bytes_per_token: float | str | None = None,
+    counts: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Runs:
     """Read and check a table of finished training runs, one a row.
 
     Parameters
     ----------
     source : path or DataFrame
-        A text table in UTF-8 (comma, semicolon or tab, told from the header), a Parquet file (needs
-        ``bayescale[parquet]``), or a DataFrame, which is not changed; its named index is a column.
+        A text table (separated by commas, semicolons, tabs or bars, told from the header), JSON lines,
+        Parquet (needs ``bayescale[parquet]``), Excel (``bayescale[excel]``), a DataFrame, which is not
+        changed, or a table of another library that speaks the Arrow or DataFrame interchange protocol.
+        A named index is a column.
     columns : mapping of str to str, optional
-        Header by meaning, for headers that are not recognised: ``run``, ``n_params`` (parameters),
-        ``n_tokens`` (tokens), ``flop`` (FLOPs), ``loss``, ``loss_se`` (standard error of the loss).
+        Header by meaning, for headers that are not recognised: ``run``, ``n_params``, ``n_tokens``,
+        ``flop``, ``loss``, ``loss_se`` (standard error of the loss); and, for the rules about rows,
+        ``step``, ``planned_steps``, ``planned_tokens``, ``unique_tokens``, ``epochs``, ``lr``,
+        ``final_lr``, ``batch_size``, ``status``, ``is_final``.
+    units : mapping of str to str, optional
+        Unit of ``n_params``, ``n_tokens`` or ``flop`` where it is not plain: ``M``, ``billions``,
+        ``1e9``, ``TFLOP``, ``PF-days``. Goes before what a header says.
     rule : ComputeRule
         Settles the third of size, tokens and compute from the other two; ``FlopsRule(6.0)`` as in
         Kaplan et al. 2020 (arXiv 2001.08361) and Hoffmann et al. 2022 (arXiv 2203.15556).
     exclude : mapping, or sequence of str and int, optional
         Rows to leave out, whatever is in them: ``{column: value or values}``, or names of runs and lines.
+    leave_out : str, RowRule or sequence of them
+        Rules whose rows are left out (``"intermediate checkpoints"``, ``Thinned(20)``); the rules of
+        `bayescale.runs.checkpoints.ROW_RULES` are reported in any case.
     on_invalid : 'error' or 'drop'
         Stop at rows that break a rule, or leave exactly those out with a warning.
-    loss_unit : str
-        Unit of the loss and its standard error.
+    loss_unit : str, optional
+        Unit that the loss and its standard error are in; nats per token unless the header says another.
+        A perplexity is converted to nats per token; any other unit is kept.
+    bytes_per_token : float or str, optional
+        Bytes of a token, or the column that has them for each run: the loss becomes bits per byte, so
+        that runs with different tokenizers can stand in one table.
+    counts : str, optional
+        What sizes count, one of `bayescale.runs.units.CONVENTIONS`; recorded, and no size is changed.
+    decimal : '.' or ',', optional
+        Decimal mark; told from the cells unless given.
+    encoding : str, optional
+        Of a text file; by its byte-order mark, or UTF-8, unless given.
+    sheet : str, optional
+        Of an Excel workbook with several.
 
     Returns
     -------
     Runs
-        With every derivation in ``notes`` and every row that is not used in ``left_out``; both are
-        logged too.
+        With every derivation in ``notes``, every column in ``recognised``, and every row that is not used
+        in ``left_out``; notes are logged too.
 
     Raises
     ------
@@ -64,91 +96,68 @@ def read_runs(
         If rows break rules (``on_invalid="error"``), or a column cannot be in the unit that it is
         read in. One message names every row, column, value and rule; ``problems`` has them as a table.
     ValueError
-        If the file is no such table, a column is lacking or could be either of two, or ``columns`` or
-        ``exclude`` name what is not there.
+        If the file is no such table, a column is lacking or could be either of two, or ``columns``,
+        ``exclude`` or ``leave_out`` name what is not there.
     OSError, ImportError
-        If the file cannot be read, or pyarrow is not installed.
+        If the file cannot be read, or the library that reads it is not installed.
     """
     if on_invalid not in get_args(OnInvalid):
         raise ValueError(f"on_invalid is 'error' or 'drop', not {on_invalid!r}.")
-    cells = load(source)
-    found = recognise(cells.frame, columns or {}, cells.source)
-    run = _names(cells.frame, found)
-    reason = _excluded(cells, found, run, exclude)
-    kept = np.flatnonzero(reason == "")
-    for position, why in _invalid(cells.take(kept), found, run[kept], rule, on_invalid, loss_unit).items():
-        reason[kept[position]] = why
-    used, out = np.flatnonzero(reason == ""), np.flatnonzero(reason != "")
-    if not len(used):
-        raise ValueError(f"{cells.source}: no run is left; all {len(reason)} are left out or invalid.")
-    cells_used = cells.take(used)
-    numbers, notes = _numbers(cells_used, found, rule)
-    table, renamed = _table(cells_used, found, run[used], numbers)
-    notes = [*_reading(found, run, loss_unit), *renamed, *notes, *_repeated(cells_used), *_left_out(reason, cells)]
+    settings = Settings(
+        *(columns or {}, units or {}, rule, exclude, leave_out, loss_unit),
+        *(counts, bytes_per_token, decimal, encoding, sheet),
+    )
+    reading = read(source, settings)
+    if reading.slips or (reading.problems and on_invalid == "error"):
+        raise InvalidRuns([*reading.slips, *reading.problems], reading.cells.source, reading.cells.word)
+    if not (reading.reason == "").any():
+        n = len(reading.reason)
+        raise ValueError(f"{reading.cells.source}: no run is left; all {n} are left out or invalid.")
+    notes, table = notes_and_table(reading, settings)
     for level, sentence in notes:
-        log.log(level, "%s: %s", cells.source, sentence)
+        log.log(level, "%s: %s", reading.cells.source, sentence)
     return Runs(
         table=table,
         rule=rule,
-        source=cells.source,
-        columns=found,
-        left_out=pd.DataFrame({"line": cells.take(out).lines, "run": run[out], "reason": reason[out]}, dtype=object),
+        source=reading.cells.source,
+        columns=reading.found,
+        left_out=_left_out(reading),
         notes=tuple(sentence for _, sentence in notes),
-        loss_unit=loss_unit,
+        loss_unit=reading.loss_unit,
+        recognised=recognised(reading),
     )
 
 
-def _names(frame: pd.DataFrame, found: Mapping[str, str]) -> np.ndarray:
-    """Names of the runs; by their place among all rows of the source where no column names them."""
-    if "run" in found:
-        return np.array([text(cell) for cell in frame[found["run"]].astype(object)], dtype=object)
-    return np.array([f"run-{place}" for place in range(1, len(frame) + 1)], dtype=object)
+def notes_and_table(reading: Reading, settings: Settings) -> tuple[list[Note], pd.DataFrame]:
+    """Everything that was derived, assumed or looks doubtful, and the rows that are used."""
+    used = reading.cells.take((reading.reason == "").nonzero()[0])
+    run = reading.run[reading.reason == ""]
+    table, renamed = _table(used, reading.found, run, reading.numbers)
+    if (run != reading.rows.run[reading.reason == ""]).any():
+        table["trajectory"] = reading.rows.run[reading.reason == ""]
+    notes = [*reading_notes(reading, settings), *renamed, *reading.notes, *suspicion_notes(reading)]
+    return [*notes, *broken_notes(reading), *left_out_notes(reading.reason, reading.cells.lines, used.word)], table
 
 
-def _excluded(cells: Cells, found: Mapping[str, str], run: np.ndarray, exclude: Choice | None) -> np.ndarray:
-    """Why each row is left out by choice; empty where it is used."""
-    reason = np.full(len(run), "", dtype=object)
-    if exclude is None:
-        return reason
-    by_name = {header: cells.frame[header].tolist() for header in cells.frame}
-    by_name |= {name: by_name[header] for name, header in found.items() if name not in by_name}
-    for mask, why in chosen(exclude, by_name, run.tolist(), cells.lines):
-        reason[mask & (reason == "")] = why
-    return reason
-
-
-def _invalid(
-    cells: Cells, found: Mapping[str, str], run: np.ndarray, rule: ComputeRule, on_invalid: OnInvalid, loss_unit: str
-) -> dict[int, str]:
-    """What is wrong with each row that breaks a rule, by its position; InvalidRuns where that stops the reading."""
-    numbers, _ = _numbers(cells, found, rule)
-    slips = unit_problems({name: col for name, col in numbers.items() if name in found}, loss_unit)
-    problems = row_problems(numbers, run.tolist(), cells.lines, loss_unit, found.get("run", "run"))
-    slipped = {slip.column for slip in slips}  # a wrong unit is named once, not in every row
-    problems = [problem for problem in problems if problem.column not in slipped]
-    if slips or (problems and on_invalid == "error"):
-        raise InvalidRuns([*slips, *problems], cells.source, cells.word)
-    faults: dict[int, list[str]] = {}
-    for problem in problems:
-        faults.setdefault(problem.position, []).append(f"{problem.column} {problem.rule}: {problem.value}")
-    return {position: f"invalid: {'; '.join(broken)}" for position, broken in faults.items()}
-
-
-def _numbers(cells: Cells, found: Mapping[str, str], rule: ComputeRule) -> tuple[dict[str, Column], list[Note]]:
-    given = {
-        name: column(header, cells.frame[header], needed=name != "loss_se")
-        for name, header in found.items()
-        if name != "run"
-    }
-    sizes, notes = settle({name: given[name] for name in SIZES if name in given}, rule, cells.word, cells.lines)
-    return {**given, **sizes}, notes
+def _left_out(reading: Reading) -> pd.DataFrame:
+    """Rows of the source that are not used, those that could not be read last."""
+    out = (reading.reason != "").nonzero()[0]
+    broken = reading.cells.broken
+    return pd.DataFrame(
+        {
+            "line": [*(reading.cells.lines[k] for k in out), *(line for line, *_ in broken)],
+            "run": [*reading.rows.run[out], *("" for _ in broken)],
+            "reason": [*reading.reason[out], *(f"invalid: {why}" for *_, why in broken)],
+        },
+        dtype=object,
+    )
 
 
 def _table(
-    cells: Cells, found: Mapping[str, str], run: np.ndarray, numbers: Mapping[str, Column]
+    cells: Cells, found: Mapping[str, str], run: Any, numbers: Mapping[str, Column]
 ) -> tuple[pd.DataFrame, list[Note]]:
     """Canonical columns, then the others; one that bears a canonical name without its meaning is renamed."""
-    first = {"run": run, **{name: col.values for name, col in numbers.items()}, "line": cells.lines}
+    first = {"run": run, **{name: numbers[name].values for name in NAMES if name in numbers}, "line": cells.lines}
     others: dict[str, Any] = {}
     notes = []
     for header in cells.frame.columns.difference(list(found.values()), sort=False):
@@ -159,37 +168,3 @@ def _table(
             notes.append((logging.INFO, f"The column {header!r} has another meaning here and is kept as {name!r}."))
         others[name] = cells.frame[header]
     return pd.DataFrame(first | others), notes
-
-
-def _reading(found: Mapping[str, str], run: np.ndarray, loss_unit: str) -> list[Note]:
-    read = ", ".join(f"{name} from {header!r}" for name, header in found.items())
-    units = f"n_params in parameters, n_tokens in tokens, flop in FLOPs, loss in {loss_unit}"
-    return [
-        (logging.INFO, f"Columns read: {read}."),
-        (logging.INFO, f"Units: {units}."),
-        *([] if "run" in found else [(logging.INFO, f"Runs are named by their place in the table, {run[0]} first.")]),
-    ]
-
-
-def _repeated(cells: Cells) -> list[Note]:
-    again = np.flatnonzero(cells.frame.astype(str).duplicated())
-    if not len(again):
-        return []
-    rows = listed([cells.lines[k] for k in again])
-    return [
-        (
-            logging.WARNING,
-            f"{len(again)} of {len(cells.lines)} rows repeat an earlier row exactly ({cells.word}s {rows}). They are "
-            "kept, and each counts as new evidence: leave copies of one run out (exclude=).",
-        )
-    ]
-
-
-def _left_out(reason: np.ndarray, cells: Cells) -> list[Note]:
-    notes = []
-    for kind, level in (("left out by choice", logging.INFO), ("invalid", logging.WARNING)):
-        out = np.flatnonzero([why.startswith(kind) for why in reason])
-        if len(out):
-            rows = listed([cells.lines[k] for k in out])
-            notes.append((level, f"{len(out)} of {len(reason)} rows are not used, {kind} ({cells.word}s {rows})."))
-    return notes

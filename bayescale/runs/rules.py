@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bayescale.runs.file import listed
+from bayescale.runs.cells import listed
+from bayescale.runs.number import Column, Form, is_ambiguous, shown
+from bayescale.runs.units import UNITS, loss_unit_of
 
-NATS = "nats per token"
-UNITS = {"n_params": "parameters", "n_tokens": "tokens", "flop": "FLOPs"}
-
-PLAIN = "is not a plain number (write 70e9, not 70B; 1500000000, not 1,500,000,000; 3.21, not 3,21)"
+AMBIGUOUS = 'may be two numbers, since nothing in the table tells which mark is the decimal one: decimal="." or ","'
 MISSING = "is missing"
 INFINITE = "is not finite"
 POSITIVE = "is not positive"
@@ -37,91 +32,15 @@ LARGEST_AT_LEAST = {"n_params": 1e4, "n_tokens": 1e6, "flop": 1e12}
 # have diverged beyond that, half of a table has not.
 MEDIAN_LOSS_AT_MOST = 13.0
 LOSS_AT_MOST = 50.0
-
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITY = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_BLANK = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of numbers as read.
-
-    Attributes
-    ----------
-    header : str
-        Its header in the source.
-    cells : sequence, shape (runs,)
-        The cells as they came.
-    values : array of float, shape (runs,)
-        Their values; NaN where a cell is blank or no number.
-    is_text : array of bool, shape (runs,)
-        Where a cell holds something that is not a number.
-    needed : array of bool, shape (runs,)
-        Where a blank cell breaks a rule.
-    """
-
-    header: str
-    cells: Sequence[Any]
-    values: np.ndarray
-    is_text: np.ndarray
-    needed: np.ndarray
-
-    @property
-    def is_blank(self) -> np.ndarray:
-        return np.isnan(self.values) & ~self.is_text
-
-    @property
-    def is_usable(self) -> np.ndarray:
-        return np.isfinite(self.values) & (self.values > 0)
-
-
-def column(header: str, cells: Any, needed: bool = True) -> Column:
-    """Read one column (a Series) as numbers in float64; integers of any size, text of plain numbers."""
-    dtype = cells.dtype
-    if pd.api.types.is_numeric_dtype(dtype) and not (
-        pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_complex_dtype(dtype)
-    ):
-        values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        is_text = np.zeros(len(cells), dtype=bool)
-    else:
-        read = [number(cell) for cell in cells.astype(object)]
-        is_text = np.array([value is None for value in read], dtype=bool)
-        values = np.array([math.nan if value is None else value for value in read], dtype=np.float64)
-    return Column(header, cells.tolist(), values, is_text, np.full(len(cells), needed))
-
-
-def number(cell: Any) -> float | None:
-    """The cell's value: NaN where it is blank, None where it is no number."""
-    if isinstance(cell, str):
-        cell = cell.strip()
-        if _NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell):
-            return float(cell)
-        return math.nan if cell.casefold() in _BLANK else None
-    if isinstance(cell, bool | np.bool_):
-        return None
-    if isinstance(cell, Real | Decimal):
-        try:
-            return float(cell)
-        except OverflowError:
-            return math.inf
-    return math.nan if text(cell) == "" else None
-
-
-def text(cell: Any) -> str:
-    """A cell as a label: ``''`` where blank, whole numbers without ``.0``, text without outer spaces."""
-    if isinstance(cell, str):
-        return cell.strip()
-    if cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, Real | Decimal) and math.isnan(cell)):
-        return ""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 2**53:
-        return str(int(float(cell)))
-    return str(cell)
+MEDIAN_LOSS_OF_BYTES_AT_MOST = 5.6  # log(256) = 5.55
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One broken rule: the row's position (-1 for a whole column) and line, header, cell as shown, rule."""
+    """One broken rule: the row's position and line, header, cell as shown, rule.
+
+    The position is -1 for a whole column, and -2 for a row of the source that holds no cells.
+    """
 
     position: int
     line: Any
@@ -147,15 +66,15 @@ class InvalidRuns(ValueError):
 
 
 def _message(problems: Sequence[Problem], source: str, word: str) -> str:
-    rows = len({problem.position for problem in problems} - {-1})
+    rows = len({(p.position, p.line) for p in problems if p.position != -1})
     by_rule: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         by_rule.setdefault((problem.column, problem.rule), []).append(problem)
     sentences = []
     for (header, rule), broken in by_rule.items():
-        places = listed([f"{word} {p.line}: {p.value}" for p in broken if p.position >= 0])
+        places = listed([f"{word} {p.line}: {p.value}" for p in broken if p.position != -1])
         count = f" in {len(broken)} {word}s" if len(broken) > 1 else ""
-        sentences.append(f"{header} {rule}{count} ({places})" if places else f"{header} {rule}")
+        sentences.append(f"{header} {rule}{count} ({places})".lstrip() if places else f"{header} {rule}")
     way_out = 'Correct them, or leave those rows out with on_invalid="drop".' if rows else "Correct the table."
     head = f"{source}: {rows} {word if rows == 1 else word + 's'} cannot be used." if rows else f"{source}:"
     return "\n  ".join([head, *sentences, way_out])
@@ -189,15 +108,12 @@ def is_writable(name: str) -> bool:
     return not any(unicodedata.category(character) in ("Cc", "Cs") for character in name)
 
 
-def shown(cell: Any) -> str:
-    """A cell in a message: text in quotes, so that a blank is seen."""
-    return repr(cell) if isinstance(cell, str) else str(cell)
-
-
 def _rules(name: str, col: Column, loss_unit: str) -> list[tuple[str, np.ndarray]]:
     values = col.values
+    either = np.array([is_ambiguous(cell, col.form) for cell in col.cells]) if col.form.decimal is None else False
     rules = [
-        (PLAIN, col.is_text),
+        (AMBIGUOUS, col.is_text & either),
+        (not_plain(col.form), col.is_text),
         (MISSING, col.is_blank & col.needed),
         (INFINITE, np.isinf(values)),
         (POSITIVE, values <= 0),
@@ -206,9 +122,17 @@ def _rules(name: str, col: Column, loss_unit: str) -> list[tuple[str, np.ndarray
         rules.append((f"is below {LEAST_PARAMS:,.0f} parameters: in millions or billions?", values < LEAST_PARAMS))
     if name == "n_tokens":
         rules.append(("is below one token", values < 1))
-    if name == "loss" and loss_unit == NATS:
-        rules.append((f"is above {LOSS_AT_MOST:g} {NATS}: perplexity, or a diverged run?", values > LOSS_AT_MOST))
+    if name == "loss":
+        most = _limits(loss_unit)[1]
+        rules.append((f"is above {most:.3g} {loss_unit}: perplexity, or a diverged run?", values > most))
     return rules
+
+
+def not_plain(form: Form) -> str:
+    """The rule that a cell in this form breaks when it is no number, with examples of what is read."""
+    mark, group = (",", ".") if form.decimal == "," else (".", ",")
+    size = f"70B, 70e9 or 70{group}000{group}000{group}000" if form.suffixes else "3e21"
+    return f"is not a plain number (such as {size}, with the decimal mark of 3{mark}21)"
 
 
 def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem]:
@@ -223,10 +147,21 @@ def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem
             )
             found.append(Problem(-1, None, columns[name].header, f"{values.max():g}", rule))
     losses = columns["loss"].values[columns["loss"].is_usable]
-    if loss_unit == NATS and len(losses) and np.median(losses) > MEDIAN_LOSS_AT_MOST:
+    limit = _limits(loss_unit)[0]
+    if len(losses) and np.median(losses) > limit:
         rule = (
-            f"has the median {np.median(losses):g}, read as {NATS}: guessing evenly among 400,000 tokens loses 12.9, "
-            "so it looks as if it were a perplexity (take its log) or in another unit (name it with loss_unit=)."
+            f"has the median {np.median(losses):g}, read as {loss_unit}: guessing evenly loses at most {limit:.3g}, "
+            'so it looks as if it were a perplexity (loss_unit="perplexity" takes its log) or in another unit (name it '
+            "with loss_unit=)."
         )
         found.append(Problem(-1, None, columns["loss"].header, f"{np.median(losses):g}", rule))
     return found
+
+
+def _limits(loss_unit: str) -> tuple[float, float]:
+    """What the median loss and any loss of a table are at most, in its unit; infinite for a unit that is unknown."""
+    unit = loss_unit_of(loss_unit)
+    if unit is None:
+        return np.inf, np.inf
+    median = MEDIAN_LOSS_AT_MOST if unit.per == "token" else MEDIAN_LOSS_OF_BYTES_AT_MOST
+    return float(unit.from_nats(median)), float(unit.from_nats(LOSS_AT_MOST))

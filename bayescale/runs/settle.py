@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from bayescale.runs.cells import listed
 from bayescale.runs.columns import SIZES
-from bayescale.runs.file import listed
 from bayescale.runs.flops import ComputeRule
-from bayescale.runs.rules import Column
+from bayescale.runs.number import Column
 
 DISAGREE = 0.1  # share by which a given compute may differ from the rule's without a warning
 

@@ -12,18 +12,25 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 
+from bayescale.runs.cells import listed
 from bayescale.runs.choice import Choice, chosen
 from bayescale.runs.columns import near
-from bayescale.runs.file import listed
 from bayescale.runs.flops import SIX_ND, ComputeRule
-from bayescale.runs.rules import NATS, UNITS, InvalidRuns, column, row_problems, text
+from bayescale.runs.number import column, text
+from bayescale.runs.rules import InvalidRuns, row_problems
+from bayescale.runs.units import NATS, UNITS
 
 NUMBERS = ("n_params", "n_tokens", "flop", "loss", "loss_se")
+RECOGNISED = ("column", "meaning", "unit", "used", "refused", "why")
 CANONICAL = ("run", *NUMBERS, "line")
 
 
 def _nothing_left_out() -> pd.DataFrame:
     return pd.DataFrame({"line": [], "run": [], "reason": []}, dtype=object)
+
+
+def _nothing_recognised() -> pd.DataFrame:
+    return pd.DataFrame({name: [] for name in RECOGNISED}, dtype=object)
 
 
 @final
@@ -53,6 +60,9 @@ class Runs:
         Everything that was derived, assumed or looks doubtful, in sentences.
     loss_unit : str
         Unit of ``loss``.
+    recognised : DataFrame
+        One row a column of the source: ``column``, ``meaning``, ``unit``, rows ``used``, rows ``refused``
+        and ``why``; empty where the runs were not read from a table.
 
     Raises
     ------
@@ -69,6 +79,7 @@ class Runs:
     left_out: pd.DataFrame = field(default_factory=_nothing_left_out)
     notes: tuple[str, ...] = ()
     loss_unit: str = NATS
+    recognised: pd.DataFrame = field(default_factory=_nothing_recognised)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.loss_unit, str) and self.loss_unit.strip()):
@@ -182,6 +193,7 @@ class Runs:
             "left_out": [
                 {name: _plain(cell) for name, cell in row.items()} for row in self.left_out.to_dict("records")
             ],
+            "recognised": [{k: _plain(v) for k, v in row.items()} for row in self.recognised.to_dict("records")],
             "largest": self.largest,
             "center": self.center,
             "table_hash": self.table_hash,
@@ -198,7 +210,9 @@ class Runs:
         """
         left_out = pd.DataFrame(saved["left_out"], columns=["line", "run", "reason"], dtype=object)
         rule = ComputeRule.from_dict(saved["rule"])
-        runs = cls(table, rule, saved["source"], saved["columns"], left_out, tuple(saved["notes"]), saved["loss_unit"])
+        recognised = pd.DataFrame(saved.get("recognised", []), columns=list(RECOGNISED), dtype=object)
+        notes = tuple(saved["notes"])
+        runs = cls(table, rule, saved["source"], saved["columns"], left_out, notes, saved["loss_unit"], recognised)
         if runs.table_hash != saved["table_hash"]:
             raise ValueError(
                 f"The table of {saved['source']!r} is not the one that was saved: its hash is "

@@ -57,7 +57,7 @@ def test_parquet_reads_as_the_frame_it_was_written_from(tmp_path):
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr("bayescale.runs.file.find_spec", lambda name: None)
+    monkeypatch.setattr("bayescale.runs.frames.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"bayescale\[parquet\]"):
         read_runs(written(tmp_path, b"PAR1", "runs.parquet"))
 
@@ -65,13 +65,21 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [
-        ("a", "runs.xlsx", r"kind of file '.xlsx' is not read.*\.csv.*\.parquet"),
+        ("a", "runs.ods", r"kind of file '.ods' is not read.*\.csv.*\.parquet.*\.xlsx"),
         ("", "runs.csv", "is empty"),
         ("\n\n", "runs.csv", "is empty"),
         ("params,tokens,loss\n", "runs.csv", "a header and no rows"),
         ("params,loss,params,loss\n1,2,3,4\n", "runs.csv", r"'params' \(2 times\), 'loss' \(2 times\)"),
-        ("params,tokens,loss\n1e8,2e9,3\n1e8,2e9\n1,2,3,4\n", "runs.csv", "3 columns, but line 3 has 2, line 4 has 4"),
-        (b"params,tokens,loss\n1e8,2e9,3\n1e8,2e9,\xe9\n", "runs.csv", "line 3: byte 0xe9 is not UTF-8"),
+        (
+            "params,tokens,loss\n1e8,2e9,3\n1e8,2e9\n1,2,3,4\n",
+            "runs.csv",
+            "3 columns, separated by commas, but line 3 has 2, line 4 has 4",
+        ),
+        (
+            b"params,tokens,loss\n1e8,2e9,3\n1e8,2e9,\xe9\n",
+            "runs.csv",
+            r"line 3: byte 0xe9 is not UTF-8.*encoding='cp1252'",
+        ),
         ('params,tokens,loss\n1e8,2e9,"3\n', "runs.csv", "from line 2: not a readable row"),
         (b"not parquet", "runs.parquet", "cannot be read as Parquet"),
     ],
@@ -148,7 +156,7 @@ def test_common_headers_of_compute_are_recognised(flop):
     assert read_runs(table).columns == {"n_params": "N", "flop": flop, "loss": "loss", "loss_se": "loss_stderr"}
 
 
-@pytest.mark.parametrize("header", ["params (M)", "params_M", "tokens_B", "n_params_total"])
+@pytest.mark.parametrize("header", ["params (Mio)", "params_est", "tokens_B", "n_params_dense"])
 def test_a_header_with_more_to_say_is_not_taken_for_the_plain_count(header):
     with pytest.raises(ValueError, match=r"No column is the model size.*Perhaps|No column is") as caught:
         read_runs(frame().rename(columns={"n_params": header}))

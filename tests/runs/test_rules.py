@@ -43,9 +43,14 @@ BROKEN = [
     ("loss", [3.0], "is not a plain number"),
     ("loss", pd.Timestamp("2024-01-01"), "is not a plain number"),
     ("loss", 60.0, "is above 50 nats per token"),
-    ("n_params", "70B", "is not a plain number"),
-    ("n_params", "1,500,000,000", "is not a plain number"),
-    ("n_params", "1_500_000_000", "is not a plain number"),
+    ("n_params", "7Bn", "is not a plain number"),
+    ("n_params", "approx 8B", "is not a plain number"),
+    ("n_params", "13b-chat", "is not a plain number"),
+    ("n_params", "1e3B", "is not a plain number"),
+    ("n_params", "1,50,000,000", "is not a plain number"),
+    ("n_tokens", "13TT", "is not a plain number"),
+    ("n_tokens", "~15T", "is not a plain number"),
+    ("loss", "3k", "is not a plain number"),
     ("n_params", "1e400", "is not finite"),
     ("n_params", 10**400, "is not finite"),
     ("n_params", 0, "is not positive"),
@@ -78,7 +83,24 @@ def listed_cell(name, value):
     return frame
 
 
-@pytest.mark.parametrize("value", [4e8, 400_000_000, "4e8", " 400000000 ", "4.E+08", Decimal("4e8"), np.float32(4e8)])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            4e8,
+            400_000_000,
+            "4e8",
+            " 400000000 ",
+            "4.E+08",
+            Decimal("4e8"),
+            np.float32(4e8),
+            "400M",
+            "0.4 b",
+            "400000k",
+        ),
+        *("400,000,000", "400 000 000", "400_000_000", "400'000'000", "400\u00a0000\u00a0000", "400,000,000.0"),
+    ],
+)
 def test_a_plain_number_is_read_however_it_is_written(value):
     assert read_runs(table(n_params=value)).table["n_params"][2] == 4e8
 
