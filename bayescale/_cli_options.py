@@ -42,22 +42,50 @@ def numbers(option: str, text: str, count: int, form: str) -> list[float]:
     return found
 
 
-def read(
-    source: Path, columns: Iterable[str], exclude: Iterable[str], on_invalid: Any, flops_per_param_token: float
-) -> Runs:
-    """The table of runs, without the rows left out by choice."""
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """What a person says about a table of runs."""
+
+    columns: Iterable[str] = ()
+    units: Iterable[str] = ()
+    leave_out: Iterable[str] = ()
+    loss_unit: str | None = None
+    bytes_per_token: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+
+def settings(said: Said, exclude: Iterable[str], flops_per_param_token: float) -> dict[str, Any]:
+    """The settings of ``read_runs``; of rows to leave out, those named by a column where there are both kinds."""
     by_column: dict[str, list[str]] = {}
     for name, value in pairs("--exclude", [e for e in exclude if "=" in e], "COLUMN=VALUE or RUN"):
         by_column.setdefault(name, []).append(value)
-    named = [e for e in exclude if "=" not in e]
-    runs = bs.read_runs(
-        source,
-        columns=dict(pairs("--column", columns, "MEANING=HEADER, as n_params=Params")),
-        rule=bs.FlopsRule(flops_per_param_token),
-        exclude=by_column or named or None,
-        on_invalid=on_invalid,
-    )
-    return runs.without(named) if by_column and named else runs
+    ratio = said.bytes_per_token
+    return {
+        "columns": dict(pairs("--column", said.columns, "MEANING=HEADER, as n_params=Params")),
+        "units": dict(pairs("--unit", said.units, "MEANING=UNIT, as n_params=M")),
+        "rule": bs.FlopsRule(flops_per_param_token),
+        "exclude": by_column or _named(exclude) or None,
+        "leave_out": tuple(said.leave_out),
+        "loss_unit": said.loss_unit,
+        "bytes_per_token": float(ratio) if ratio and ratio.replace(".", "", 1).isdigit() else ratio,
+        "decimal": said.decimal,
+        "encoding": said.encoding,
+        "sheet": said.sheet,
+    }
+
+
+def _named(exclude: Iterable[str]) -> list[str]:
+    return [e for e in exclude if "=" not in e]
+
+
+def read(source: Path, said: Said, exclude: Iterable[str], on_invalid: Any, flops_per_param_token: float) -> Runs:
+    """The table of runs, without the rows left out by choice."""
+    chosen = settings(said, exclude, flops_per_param_token)
+    runs = bs.read_runs(source, on_invalid=on_invalid, **chosen)
+    named = _named(exclude)
+    return runs.without(named) if named and isinstance(chosen["exclude"], dict) else runs
 
 
 def pooling(kind: str | None, by: str | None) -> Pooling:

@@ -41,6 +41,16 @@ OfNew = Annotated[
 ]
 OfMean = Annotated[bool, typer.Option("--population-mean", help="The population's mean, which is not a group.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything random; drawn and stated unless given.")]
+TABLES = "Table of finished runs: CSV, TSV, JSON lines, Parquet or Excel."
+Columns = Annotated[list[str], typer.Option("--column", metavar="MEANING=HEADER", help="Header: n_params=Params.")]
+Units = Annotated[list[str], typer.Option("--unit", metavar="MEANING=UNIT", help="Unit of a column: n_params=M.")]
+Excluded = Annotated[list[str], typer.Option("--exclude", metavar="COLUMN=VALUE|RUN", help="Leave rows out.")]
+LeftOut = Annotated[list[str], typer.Option("--leave-out", metavar="RULE", help="Leave out what a rule doubts.")]
+LossUnit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of the loss: perplexity, bits per byte.")]
+BytesPerToken = Annotated[str | None, typer.Option(metavar="NUMBER|HEADER", help="Gives bits per byte.")]
+Decimal = Annotated[Literal[".", ","] | None, typer.Option(help="Decimal mark; told from the cells unless given.")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text file; UTF-8 unless it says another.")]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Of an Excel workbook with several.")]
 RULE = "FLOPs to train one parameter on one token: the rule C = k N D."
 
 
@@ -85,7 +95,7 @@ def demo(
 @app.command()
 @command
 def fit(
-    source: Annotated[Path, typer.Argument(metavar="RUNS", help="Table of finished runs: CSV or Parquet.")],
+    source: Annotated[Path, typer.Argument(metavar="RUNS", help=TABLES)],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FIT.nc", help="Where to write the fit.")],
     law: Annotated[str, typer.Option(metavar="NAME", help="Scaling law; `bayescale laws` lists them.")] = "chinchilla",
     group_by: Annotated[
@@ -95,11 +105,16 @@ def fit(
         Literal["complete", "partial", "separate"] | None,
         typer.Option(help="How groups share the law: partial with --group-by, complete without."),
     ] = None,
-    column: Annotated[
-        list[str], typer.Option(metavar="MEANING=HEADER", help="Header of a column: n_params=Params.")
-    ] = [],
+    column: Columns = [],
+    unit: Units = [],
     flops_per_param_token: Annotated[float, typer.Option(metavar="K", help=RULE)] = 6.0,
-    exclude: Annotated[list[str], typer.Option(metavar="COLUMN=VALUE|RUN", help="Leave rows out.")] = [],
+    exclude: Excluded = [],
+    leave_out: LeftOut = [],
+    loss_unit: LossUnit = None,
+    bytes_per_token: BytesPerToken = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     on_invalid: Annotated[
         Literal["error", "drop"], typer.Option(help="Stop at rows that break a rule, or leave them out.")
     ] = "error",
@@ -126,7 +141,8 @@ def fit(
 ) -> str:
     """Fit a law to a table of runs, and write the posterior."""
     shared = options.pooling(pooling, group_by)
-    runs = options.read(source, column, exclude, on_invalid, flops_per_param_token)
+    said = options.Said(column, unit, leave_out, loss_unit, bytes_per_token, decimal, encoding, sheet)
+    runs = options.read(source, said, exclude, on_invalid, flops_per_param_token)
     notes = options.metadata(metadata)
     to_write(out)
     chosen = bs.laws.get(law)
@@ -148,6 +164,32 @@ def _show_fit(posterior: Posterior, runs: Runs, path: Path, as_json: bool) -> No
     result = posterior.to_dict() | {"runs": runs.to_dict(), "outliers": flagged, "file": str(path)}
     written = f"Wrote {path}: `bayescale check` and `bayescale allocate` read it."
     show(result, [posterior, posterior.model, words.outlier_notes(flagged).text(), written], as_json)
+
+
+@app.command()
+@command
+def inspect(
+    source: Annotated[Path, typer.Argument(metavar="TABLE", help=TABLES)],
+    column: Columns = [],
+    unit: Units = [],
+    exclude: Excluded = [],
+    leave_out: LeftOut = [],
+    loss_unit: LossUnit = None,
+    bytes_per_token: BytesPerToken = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    flops_per_param_token: Annotated[float, typer.Option(metavar="K", help=RULE)] = 6.0,
+    as_json: Json = False,
+) -> None:
+    """Show how a table would be read, without fitting it: columns, units, bad rows, rows that may be no runs."""
+    from bayescale.runs.inspection import inspect_runs
+
+    said = options.Said(column, unit, leave_out, loss_unit, bytes_per_token, decimal, encoding, sheet)
+    found = inspect_runs(source, **options.settings(said, exclude, flops_per_param_token))
+    show(found.to_dict(), [found], as_json)
+    if found.message:
+        raise ValueError(found.message.splitlines()[0])
 
 
 @app.command()

@@ -1,9 +1,45 @@
 """What was measured: a table of finished runs, read, checked and in known units."""
 
+from bayescale.runs.checkpoints import ROW_RULES, RowRule, Thinned, WarmUp
+from bayescale.runs.costs import (
+    AttentionRule,
+    ExpertsRule,
+    HeadRule,
+    HoffmannRule,
+    KaplanRule,
+    LoggedRule,
+    RecomputeRule,
+)
 from bayescale.runs.design import Finding, design_findings
 from bayescale.runs.flops import SIX_ND, ComputeRule, FlopsRule
+from bayescale.runs.inspection import Inspection, inspect_runs
 from bayescale.runs.read import read_runs
 from bayescale.runs.rules import InvalidRuns
+from bayescale.runs.shapes import Embeddings, Shape
 from bayescale.runs.table import Runs
 
-__all__ = ["SIX_ND", "ComputeRule", "Finding", "FlopsRule", "InvalidRuns", "Runs", "design_findings", "read_runs"]
+__all__ = [
+    "ROW_RULES",
+    "SIX_ND",
+    "AttentionRule",
+    "ComputeRule",
+    "Embeddings",
+    "ExpertsRule",
+    "Finding",
+    "FlopsRule",
+    "HeadRule",
+    "HoffmannRule",
+    "Inspection",
+    "InvalidRuns",
+    "KaplanRule",
+    "LoggedRule",
+    "RecomputeRule",
+    "RowRule",
+    "Runs",
+    "Shape",
+    "Thinned",
+    "WarmUp",
+    "design_findings",
+    "inspect_runs",
+    "read_runs",
+]

@@ -12,7 +12,8 @@ from bayescale.runs.cells import listed
 from bayescale.runs.checkpoints import Duplicates, Intermediate
 from bayescale.runs.columns import THINGS
 from bayescale.runs.number import shown
-from bayescale.runs.reading import Reading, Settings, Suspicion
+from bayescale.runs.reading import Reading, Suspicion
+from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
 from bayescale.runs.units import UNITS, loss_unit_of
 
@@ -139,12 +140,13 @@ def _doubt(reading: Reading, suspicion: Suspicion, kept: np.ndarray) -> str:
             f"evidence: leave copies of one run out ({out})."
         )
     if isinstance(rule, Intermediate):
+        out = f"{out}, and leave_out=Thinned(20) keeps 20 of each run"
         trajectory = reading.rows.trajectory[np.flatnonzero((reading.reason == "") & reading.rows.is_checkpoint)]
         runs = len(np.unique(trajectory))
+        belong = f": {len(trajectory)} rows belong to {runs} runs" if runs else ""
         return (
-            f"{len(kept)} of {n} rows are {rule.meaning} ({rows}): {len(trajectory)} rows belong to {runs} runs. They "
-            "are kept, sampling takes as many times longer as there are more rows, and intervals are too narrow; "
-            f"{out}, and leave_out=Thinned(20) keeps 20 of each run."
+            f"{len(kept)} of {n} rows are {rule.meaning} ({rows}){belong}. They are kept: sampling takes as many times "
+            f"longer as there are more rows, and intervals come out too narrow; {out}."
         )
     return f"{len(kept)} of {n} rows may be {rule.meaning} ({rows}). They are kept; {out}."
 

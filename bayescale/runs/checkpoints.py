@@ -16,10 +16,9 @@ import pandas as pd
 
 from bayescale.runs.cells import listed
 from bayescale.runs.columns import near
-from bayescale.runs.rows import Rows
+from bayescale.runs.rows import UNTRUE, Rows
 
 CRASHED = ("crashed", "failed", "killed", "preempted", "running", "error", "aborted", "interrupted", "cancelled")
-UNTRUE = ("false", "0", "no")
 MANY = 3000  # rows beyond which runs are not compared with one another in pairs
 
 
@@ -100,34 +99,45 @@ class Thinned(RowRule):
 @final
 @dataclass(frozen=True)
 class WarmUp(RowRule):
-    """Checkpoints within the first ``share`` of their run's tokens, where the loss still falls from guessing."""
+    """Checkpoints within the first ``share`` of their run's tokens, or the first ``tokens``, and rows at step 0.
+
+    The loss still falls from guessing there. Choshen et al. 2024 (arXiv 2410.11840) leave out the first 10e9 tokens.
+    """
 
     share: float = 0.01
+    tokens: float = 0.0
     name: ClassVar[str] = "warm-up"
     meaning: ClassVar[str] = "from the warm-up of a run (before 1 % of its tokens)"
 
     def find(self, rows: Rows) -> np.ndarray:
-        start = rows.is_checkpoint & (rows.n_tokens <= self.share * rows.n_tokens[rows.of_last])
+        early = np.maximum(self.share * rows.n_tokens[rows.of_last], self.tokens)
+        start = rows.is_checkpoint & (rows.n_tokens <= early)
         return start | (rows.hints["step"] <= 0 if "step" in rows.hints else False)
 
 
 @final
 @dataclass(frozen=True)
 class Diverged(RowRule):
-    """Losses ``rise`` above that of a run with no more parameters and no more tokens, or of an earlier checkpoint."""
+    """Losses ``rise`` above that of a run of the same family with no more parameters and no more tokens.
+
+    Or above that of an earlier checkpoint of the same run, or twice the middle of the family.
+    """
 
     rise: float = 0.15
     name: ClassVar[str] = "diverged"
-    meaning: ClassVar[str] = "worse than a run that spent less on both size and tokens, as diverged runs are"
+    meaning: ClassVar[str] = "diverged: far worse than runs that spent no more on size and tokens"
 
     def find(self, rows: Rows) -> np.ndarray:
         ends = np.flatnonzero(rows.is_last & (rows.loss > 0) & (rows.n_params > 0) & (rows.n_tokens > 0))
         bad = np.zeros(len(rows), dtype=bool)
-        if len(ends) <= MANY:
-            n, d, loss = rows.n_params[ends], rows.n_tokens[ends], rows.loss[ends]
-            cheaper = (n[None] <= n[:, None]) & (d[None] <= d[:, None])
-            best = np.where(cheaper, loss[None], np.inf).min(axis=1, initial=np.inf)
-            bad[ends] = loss > (1 + self.rise) * best
+        family = np.full(len(rows), "") if rows.family is None else rows.family
+        for members in pd.Series(ends).groupby(family[ends]).indices.values():
+            own = ends[members]
+            bad[own] = (rows.loss[own] > 2 * np.median(rows.loss[own])) & (len(own) > 4)
+            if len(own) <= MANY:
+                n, d, loss = rows.n_params[own], rows.n_tokens[own], rows.loss[own]
+                cheaper = (n[None] <= n[:, None]) & (d[None] <= d[:, None])
+                bad[own] |= loss > (1 + self.rise) * np.where(cheaper, loss[None], np.inf).min(axis=1, initial=np.inf)
         order = np.lexsort((rows.progress, rows.trajectory))
         lowest = pd.Series(rows.loss[order]).groupby(rows.trajectory[order]).cummin().to_numpy()
         bad[order] |= rows.loss[order] > (1 + self.rise) * lowest

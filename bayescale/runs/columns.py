@@ -100,7 +100,7 @@ def recognise(
         message with all of it.
     """
     wrong = _mapping_errors(list(frame.columns), mapping)
-    found = {name: unit_of_header(name, mapping[name]) for name in (*NAMES, *HINT_NAMES) if name in mapping}
+    found = {m.name: _mapped(m, mapping[m.name]) for m in (*MEANINGS, *HINTS) if m.name in mapping}
     free = [header for header in frame.columns if header not in mapping.values()]
     for hint in HINTS:
         headers = [] if hint.name in mapping else _plain_matches(hint, free)
@@ -138,6 +138,12 @@ def _matches(meaning: Meaning, headers: list[str], taken: set[str]) -> list[Head
     stems = STEMS.get(meaning.name, ())
     alike = [h for h in headers if h not in taken and any(stem in plain(h) for stem in stems) and "per" not in plain(h)]
     return more if len({h.header for h in more} | set(alike)) == 1 or meaning.name == "loss" else []
+
+
+def _mapped(meaning: Meaning, header: str) -> Head:
+    """A header that a person gave a meaning, with what it says of itself."""
+    known = {plain(name) for name in (meaning.name, *meaning.headers)}
+    return head(meaning.name, header, known) or unit_of_header(meaning.name, header)
 
 
 def _plain_matches(meaning: Meaning, headers: Iterable[str]) -> list[str]:

@@ -40,7 +40,9 @@ class ComputeRule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The rule's class name under ``rule``, and its fields: JSON-safe."""
-        return {"rule": type(self).__name__, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}  # type: ignore[arg-type]
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        nested = {name: v.to_dict() if isinstance(v, ComputeRule) else v for name, v in fields.items()}
+        return {"rule": type(self).__name__, **nested}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> ComputeRule:
@@ -53,7 +55,8 @@ class ComputeRule(ABC):
                 f"The FLOP rule {name!r} is not known here; known: {', '.join(sorted(known))}. "
                 "Import the module that defines it first."
             )
-        return known[name](**settings)
+        own = {k: ComputeRule.from_dict(v) if isinstance(v, Mapping) else v for k, v in settings.items()}
+        return known[name](**own)
 
 
 def _invert(cost: Callable[[Any], Any], goal: Any, guess: Any, xp: Any) -> Any:

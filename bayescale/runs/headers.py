@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bayescale.runs.units import CONVENTIONS, NATS, UNITS, loss_unit_of, scale_of
 
 _BRACKETS = re.compile(r"(.+?)[\s_]*[(\[]\s*(?:in )?([^()\[\]]+)[)\]]\s*")
-_LOSS_PREFIX = re.compile(r"^(final|val|validation|eval|test|train|training|mean)*")
+_LOSS_PREFIX = re.compile(r"^(final|validation|val|eval|test|training|train|mean)*")
 _CONVENTION_WORDS = {
     "non-embedding and head": ("nonembeddingandhead", "nonembeddingwithhead", "nonembeddinghead"),
     "non-embedding": (

@@ -161,13 +161,18 @@ def decimal_mark(columns: Iterable[Any]) -> str | None:
     ``1.234`` are read as they stand unless as many cells speak for the comma.
     """
     point, comma, weak = 0, 0, {".": 0, ",": 0, "": 0}
+    columns = list(columns)
+    if not any(
+        isinstance(cell, str) and "," in cell for cells in columns if _is_text(cells) for cell in cells.tolist()
+    ):
+        return "."
     for cells in columns:
         if pd.api.types.is_float_dtype(cells.dtype):
             point += int((cells.dropna() % 1 != 0).sum())
             continue
         if pd.api.types.is_numeric_dtype(cells.dtype):
             continue
-        for cell in cells.tolist():
+        for cell in _enough(cells.tolist()):
             if isinstance(cell, float):
                 point += math.isfinite(cell) and not cell.is_integer()
             elif isinstance(cell, str) and _SIGNS.search(cell):
@@ -178,6 +183,16 @@ def decimal_mark(columns: Iterable[Any]) -> str | None:
     if comma > point and comma >= weak["."]:
         return ","
     return "." if point or comma or weak["."] or not weak[","] else None
+
+
+def _is_text(cells: Any) -> bool:
+    return not pd.api.types.is_numeric_dtype(cells.dtype)
+
+
+def _enough(cells: list[Any], most: int = 2000) -> list[Any]:
+    """Cells from all over a column, so many at most that have a mark: a log need not be asked row by row."""
+    marked = [cell for cell in cells if not isinstance(cell, str) or _SIGNS.search(cell)]
+    return marked[:: max(1, len(marked) // most)]
 
 
 def _speaks_for(cell: str) -> tuple[str, bool]:

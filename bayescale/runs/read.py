@@ -16,8 +16,9 @@ from bayescale.runs.choice import Choice
 from bayescale.runs.columns import NAMES
 from bayescale.runs.flops import SIX_ND, ComputeRule
 from bayescale.runs.number import Column
-from bayescale.runs.reading import Reading, Settings, read
+from bayescale.runs.reading import Reading, read
 from bayescale.runs.rules import InvalidRuns
+from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
 from bayescale.runs.table import CANONICAL, Runs
 

@@ -6,7 +6,7 @@ Nothing is raised here for a bad row: what reads a table stops at it, what inspe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,44 +17,19 @@ from bayescale.runs.checkpoints import ROW_RULES, LeaveOut, RowRule, row_rules
 from bayescale.runs.choice import Choice, chosen
 from bayescale.runs.columns import HINT_NAMES, NAMES, SIZES, recognise
 from bayescale.runs.file import load
-from bayescale.runs.flops import SIX_ND, ComputeRule
+from bayescale.runs.flops import ComputeRule
 from bayescale.runs.headers import Head
 from bayescale.runs.number import Column, Form, column, decimal_mark, text
 from bayescale.runs.rows import Rows
 from bayescale.runs.rules import Problem, row_problems, unit_problems
-from bayescale.runs.settle import Note, settle
-from bayescale.runs.units import CONVENTIONS, LOSS_UNITS, NATS, LossUnit, error_of_conversion, loss_unit_of
+from bayescale.runs.settings import Settings
+from bayescale.runs.settle import Note, scale_slip, settle
+from bayescale.runs.units import LOSS_UNITS, NATS, LossUnit, error_of_conversion, loss_unit_of
 
 WORDS = ("status", "is_final")
+# Headers of columns that tell kinds of runs apart, whose losses are not compared with one another.
+FAMILIES = ("group", "family", "corpus", "dataset", "data", "tokenizer", "architecture", "router_type", "schedule")
 NUMERIC = tuple(name for name in HINT_NAMES if name not in WORDS)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a person says about a table; see `bayescale.read_runs`."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    rule: ComputeRule = SIX_ND
-    exclude: Choice | None = None
-    leave_out: LeaveOut = ()
-    loss_unit: str | None = None
-    counts: str | None = None
-    bytes_per_token: float | str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"decimal is '.' or ',', not {self.decimal!r}.")
-        if self.counts not in (None, *CONVENTIONS):
-            raise ValueError(f"counts is one of {', '.join(map(repr, CONVENTIONS))}, not {self.counts!r}.")
-        if self.loss_unit is not None and not (isinstance(self.loss_unit, str) and self.loss_unit.strip()):
-            raise ValueError(f"loss_unit is the unit of the loss in words ({NATS!r}), not {self.loss_unit!r}.")
-        b = self.bytes_per_token
-        if b is not None and not isinstance(b, str) and not (isinstance(b, int | float) and 0 < b < np.inf):
-            raise ValueError(f"bytes_per_token is a positive number or the header of a column, not {b!r}.")
 
 
 @dataclass(frozen=True)
@@ -206,9 +181,9 @@ def _rows(cells: Cells, heads: Mapping[str, Head], run: np.ndarray, given: Mappi
     }
     words = {n: np.array([text(c).casefold() for c in cells.frame[h.header]]) for n, h in heads.items() if n in WORDS}
     other = cells.frame.drop(columns=[h.header for h in heads.values()])
-    label = [h for h in other if h.casefold() in ("model", "name", "group", "family", "corpus", "dataset", "seed")]
-    settings = [heads[n].header for n in ("lr", "batch_size") if n in heads]
-    told = cells.frame[[*label, *settings]].astype(str).agg("|".join, axis=1) if label or settings else None
+    families = [header for header in other if header.casefold() in FAMILIES]
+    apart = [header for header in other if header.casefold() in ("model", "name", "seed")]
+    apart += [heads[n].header for n in ("lr", "batch_size") if n in heads]
     without_name = cells.frame.drop(columns=[heads["run"].header] if "run" in heads else [])
     return Rows(
         **{name: given[name].values if name in given else nothing for name in ("n_params", "n_tokens", "loss")},
@@ -216,9 +191,18 @@ def _rows(cells: Cells, heads: Mapping[str, Head], run: np.ndarray, given: Mappi
         is_named="run" in heads,
         hints=hints,
         words=words,
-        label=np.full(len(run), "") if told is None else told.to_numpy(dtype=str),
+        label=_joined(cells.frame, [*families, *apart]),
+        family=_joined(cells.frame, families),
         repeats=without_name.astype(str).duplicated().to_numpy(),
     )
+
+
+def _joined(frame: pd.DataFrame, headers: Sequence[str]) -> np.ndarray:
+    """The cells of several columns as one label."""
+    label = np.full(len(frame), "", dtype=object)
+    for header in headers:
+        label = label + frame[header].astype(str).to_numpy(dtype=object) + "|"
+    return label
 
 
 def _excluded(cells: Cells, heads: Mapping[str, Head], run: np.ndarray, exclude: Choice | None) -> np.ndarray:
@@ -275,6 +259,13 @@ def _problems(
     """Columns in a wrong unit, and the cells that break a rule otherwise."""
     sizes, _ = settle({name: given[name] for name in SIZES if name in given}, rule, cells.word, cells.lines)
     slips = unit_problems(given, unit)
+    off = None if slips else scale_slip(given, rule)
+    if off:
+        ratio, probable = off
+        looks = f"it looks as if it were in {probable}" if probable else "one of the three is in another unit"
+        say = f"units={{'flop': {probable!r}}}" if probable else "units="
+        why = f"is {ratio:.3g} times what the rule {rule} gives of size and tokens: {looks}. Say so: {say}."
+        slips.append(Problem(-1, None, given["flop"].header, f"{ratio:.3g}", why))
     header = heads["run"].header if "run" in heads else "run"
     problems = row_problems({**given, **sizes}, run.tolist(), cells.lines, unit, header)
     slipped = {slip.column for slip in slips}  # a wrong unit is named once, not in every row

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+UNTRUE = ("false", "0", "no")
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -27,8 +29,8 @@ class Rows:
         Further columns by meaning (``step``, ``unique_tokens``, …).
     words : mapping of str to array of str
         The same for columns of text (``status``, ``is_final``).
-    label : array of str
-        What else tells rows apart; '' where nothing does.
+    label, family : array of str
+        What else tells runs apart, and which runs are of one kind (corpus, group); '' where nothing does.
     repeats : array of bool
         Where all cells are those of an earlier row.
     """
@@ -41,6 +43,7 @@ class Rows:
     hints: Mapping[str, np.ndarray] = field(default_factory=dict)
     words: Mapping[str, np.ndarray] = field(default_factory=dict)
     label: np.ndarray | None = None
+    family: np.ndarray | None = None
     repeats: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -87,9 +90,13 @@ class Rows:
         return np.where(one_size & moves & (frame["run"] != ""), pd.factorize(frame["run"])[0], -1)
 
     def _by_step(self) -> np.ndarray:
-        """Rows of one size whose tokens grow with their step, as in a log without names; -1 elsewhere."""
+        """Rows of one size whose tokens grow with their step, as in a log without names; -1 elsewhere.
+
+        Where every row has its own name, only if the table itself says that some are not final.
+        """
         step, none = self.hints.get("step"), np.full(len(self), -1)
-        if step is None or self.label is None:
+        some_are_not = np.isin(self.words.get("is_final", np.array([])), UNTRUE).any()
+        if step is None or self.label is None or (self.is_named and not some_are_not):
             return none
         frame = pd.DataFrame({"n": self.n_params, "label": self.label, "step": step})
         per_step = np.divide(self.n_tokens, step, out=np.full(len(self), np.nan), where=step > 0)

@@ -105,7 +105,7 @@ def row_problems(
 
 def is_writable(name: str) -> bool:
     """Whether a label can be written to any file: no control characters, and no halves of surrogate pairs."""
-    return not any(unicodedata.category(character) in ("Cc", "Cs") for character in name)
+    return name.isprintable() or not any(unicodedata.category(character) in ("Cc", "Cs") for character in name)
 
 
 def _rules(name: str, col: Column, loss_unit: str) -> list[tuple[str, np.ndarray]]:
@@ -143,7 +143,8 @@ def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem
         if len(values) and values.max() < least:
             rule = (
                 f"runs from {values.min():g} to {values.max():g}, read as {UNITS[name]}: it looks as if it were in "
-                f"millions, billions or another multiple. Give it in {UNITS[name]}."
+                f"millions, billions or another multiple. Give it in {UNITS[name]}, or say its unit: "
+                f"units={{{name!r}: 'M'}}."
             )
             found.append(Problem(-1, None, columns[name].header, f"{values.max():g}", rule))
     losses = columns["loss"].values[columns["loss"].is_usable]

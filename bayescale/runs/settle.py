@@ -13,6 +13,7 @@ from bayescale.runs.cells import listed
 from bayescale.runs.columns import SIZES
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.number import Column
+from bayescale.runs.units import probable_unit
 
 DISAGREE = 0.1  # share by which a given compute may differ from the rule's without a warning
 
@@ -85,6 +86,44 @@ def _disagreement(
             logging.WARNING,
             f"flop as given differs by more than {DISAGREE:.0%} from the rule {rule} in {off.sum()} of {len(given)} "
             f"runs: given over rule has the median {np.median(ratio):.3g}, and the largest differences are {rows}. "
+            f"{_cause(ratio, values['n_params'][given])}"
             "n_params and n_tokens are used as given; flop keeps the given figure.",
         )
     ]
+
+
+# What a given compute over 6 N D is for, where it is nearly the same in every run.
+CAUSES = (
+    (1 / 3, "as the forward pass alone costs (2 N D)"),
+    (2 / 3, "as the backward pass alone costs (4 N D)"),
+    (4 / 3, "as with recomputation of the forward pass (8 N D)"),
+)
+
+
+def _cause(ratio: np.ndarray, n_params: np.ndarray) -> str:
+    """What the differences look like, in a sentence; nothing where they look like nothing known."""
+    middle = float(np.median(ratio))
+    steady = np.quantile(ratio, 0.9) / np.quantile(ratio, 0.1) < 1 + DISAGREE
+    for factor, words in CAUSES:
+        if steady and abs(np.log(middle / factor)) < 0.05:
+            return f"It looks {words}. "
+    if middle > 1 and len(ratio) > 2 and np.ptp(np.log(n_params)) > 1e-9 and np.ptp(np.log(ratio)) > 1e-9:
+        slope = np.corrcoef(np.log(n_params), np.log(ratio))[0, 1]
+        if slope < -0.8:
+            return (
+                "It is the larger the smaller the model, as where sizes leave out embeddings or the rule leaves out "
+                "attention and the head. "
+            )
+    return ""
+
+
+def scale_slip(given: Mapping[str, Column], rule: ComputeRule) -> tuple[float, str] | None:
+    """Compute that is, in the middle of the table, a hundred times off the rule: the ratio, and its probable unit."""
+    if any(name not in given for name in SIZES):
+        return None
+    usable = given["n_params"].is_usable & given["n_tokens"].is_usable & given["flop"].is_usable
+    if not usable.any():
+        return None
+    n, d, c = (given[name].values[usable] for name in SIZES)
+    ratio = float(np.median(c / rule.flop(n, d)))
+    return None if 0.01 < ratio < 100 else (ratio, probable_unit("flop", ratio))

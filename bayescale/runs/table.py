@@ -15,7 +15,7 @@ import pandas as pd
 from bayescale.runs.cells import listed
 from bayescale.runs.choice import Choice, chosen
 from bayescale.runs.columns import near
-from bayescale.runs.flops import SIX_ND, ComputeRule
+from bayescale.runs.costs import SIX_ND, ComputeRule  # the rules beside k N D, so that a saved table finds its own
 from bayescale.runs.number import column, text
 from bayescale.runs.rules import InvalidRuns, row_problems
 from bayescale.runs.units import NATS, UNITS
