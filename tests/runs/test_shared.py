@@ -163,3 +163,79 @@ def test_fit_04_and_fit_29_units_and_step_zero_are_refused(shared):
         read_runs(shared / "cases/fit-04/runs_noheader_units.csv")
     with pytest.raises(InvalidRuns, match="tokens is not positive in 4 lines"):
         read_runs(shared / "cases/fit-29/with_step0.csv")
+
+
+def test_fit_04_units_in_the_header_or_declared(shared):
+    folder = shared / "cases/fit-04"
+    by_header = read_runs(folder / "runs_M_B.csv")
+    declared = read_runs(folder / "runs_noheader_units.csv", units={"n_params": "M", "n_tokens": "B"})
+    assert by_header.table["n_params"].min() == pytest.approx(31.623e6)
+    assert by_header.table["n_tokens"].max() == pytest.approx(316.2278e9)
+    pd.testing.assert_frame_equal(by_header.table, declared.table)
+
+
+def test_fit_07_two_counts_are_listed_and_the_chosen_one_is_recorded(shared):
+    path = shared / "cases/fit-07/two_counts.csv"
+    with pytest.raises(ValueError, match="'params_total', 'params_non_embedding'"):
+        read_runs(path)
+    runs = read_runs(path, columns={"n_params": "params_total"})
+    assert any("Sizes count total parameters (by the header 'params_total')" in note for note in runs.notes)
+
+
+def test_fit_08_perplexities_become_nats(shared):
+    folder = shared / "cases/fit-08"
+    nats, ppl = read_runs(folder / "nats.csv"), read_runs(folder / "ppl.csv")
+    np.testing.assert_allclose(ppl.table["loss"], nats.table["loss"], rtol=1e-5)  # four digits after the point
+    bits = read_runs(folder / "bits.csv", loss_unit="bits per token").table["loss"]
+    np.testing.assert_allclose(bits * np.log(2), nats.table["loss"], rtol=1e-5)
+
+
+def test_fit_11_without_copies_the_table_is_that_of_one(shared):
+    once, ten = (read_runs(shared / f"cases/fit-11/{k}.csv", leave_out="duplicates") for k in ("once", "ten_times"))
+    assert len(once) == len(ten) == 12
+    assert sorted(once.table["loss"]) == sorted(ten.table["loss"])
+
+
+def test_fit_27_repeated_data_is_named_and_can_be_left_out(shared, caplog):
+    path = shared / "cases/fit-27/epochs.csv"
+    read_runs(path)
+    assert "10 of 30 rows may be of runs that saw tokens again" in caplog.text
+    fewer = read_runs(path, leave_out="repeated data").table
+    assert (fewer["n_tokens"] <= fewer["unique_tokens"].astype(float)).all()
+    assert len(fewer) == 20
+
+
+def test_fit_29_the_warm_up_is_left_out_with_one_option(shared):
+    runs = read_runs(shared / "cases/fit-29/with_step0.csv", leave_out="warm-up")
+    assert len(runs) == 16
+    assert runs.table["n_tokens"].min() >= 1e8
+
+
+@pytest.mark.parametrize("name", ["us_thousands.csv", "spaces_underscores.csv"])
+def test_data_03_thousands(shared, name):
+    folder = shared / "cases/data-03"
+    pd.testing.assert_frame_equal(read_runs(folder / name).table, read_runs(folder / "clean.csv").table)
+
+
+def test_data_04_suffixes(shared):
+    folder = shared / "cases/data-04"
+    runs, expected = read_runs(folder / "suffixes.csv").table, pd.read_csv(folder / "expected.csv")
+    np.testing.assert_allclose(runs["n_params"], expected["params_value"], rtol=1e-12)
+    np.testing.assert_allclose(runs["n_tokens"], expected["tokens_value"], rtol=1e-12)
+    with pytest.raises(InvalidRuns) as caught:
+        read_runs(folder / "bad_suffixes.csv")
+    assert set(caught.value.problems["line"]) == {3, 4, 5, 6, 7}
+    assert caught.value.problems["value"].str.contains("7Bn|approx 8B|~15T|13TT|13b-chat|30").all()
+
+
+def test_data_06_a_wide_chart_is_explained(shared):
+    with pytest.raises(ValueError, match=r"one column a run \(2 runs: gpt-50m, gpt-500m\), one row a step \(6 steps\)"):
+        read_runs(shared / "cases/data-06/wandb_chart.csv")
+
+
+def test_data_08_json_lines_with_a_cut_line(shared):
+    path = shared / "cases/data-08/log.jsonl"
+    with pytest.raises(InvalidRuns) as caught:
+        read_runs(path)
+    assert caught.value.problems["line"].tolist() == [5, 9, 18]
+    assert len(read_runs(path, on_invalid="drop")) == 14
