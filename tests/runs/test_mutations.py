@@ -107,6 +107,17 @@ def test_hundreds_of_damaged_files(tmp_path, caplog):
     assert 0 < mutate_many(tmp_path, 350, seed=1) < 300
 
 
+@pytest.mark.parametrize("error", [KeyError("name"), RecursionError("deep"), OSError("cut")])
+def test_whatever_a_library_raises_of_a_damaged_file_is_said(tmp_path, monkeypatch, error):
+    def damaged(*args, **options):
+        raise error
+
+    binary_files(tmp_path)
+    monkeypatch.setattr(pd, "read_parquet", damaged)
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        read_runs(tmp_path / "a.parquet")
+
+
 @pytest.mark.slow
 def test_ten_thousand_damaged_files(tmp_path, caplog):
     import resource
