@@ -1,5 +1,6 @@
 """What was measured: a table of finished runs, read, checked and in known units."""
 
+from bayescale.runs import data, public
 from bayescale.runs.checkpoints import ROW_RULES, RowRule, Thinned, WarmUp
 from bayescale.runs.costs import (
     AttentionRule,
@@ -39,7 +40,9 @@ __all__ = [
     "Shape",
     "Thinned",
     "WarmUp",
+    "data",
     "design_findings",
     "inspect_runs",
+    "public",
     "read_runs",
 ]
