@@ -27,6 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from bayescale.laws._law import Law
+from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
 
 SCAN = 64  # steps of the scan over the domain: .43 in log N for twelve decades, finer than any law's valleys
@@ -44,7 +45,7 @@ def _log_tokens(rule: ComputeRule, flop: Any, u: Any) -> Any:
     return jnp.log(rule.tokens(flop, jnp.exp(u), xp=jnp))
 
 
-def _marginal(law: Law, rule: ComputeRule, letters: Any, u: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+def _marginal(law: Law | Drifted, rule: ComputeRule, letters: Any, u: Any, d: Any) -> tuple[Any, Any, Any, Any]:
     """Gain, price, rate (-dlogD/dlogN at fixed C) and reach (dlogD/dlogC at fixed N).
 
     ``tokens`` itself is never differentiated, so a rule may invert ``flop`` by any iteration.
@@ -63,7 +64,7 @@ def _marginal(law: Law, rule: ComputeRule, letters: Any, u: Any, d: Any) -> tupl
     return -loss_u, -loss_d * cost_u / cost_d, cost_u / cost_d, cost(u, d) / cost_d
 
 
-def _balance(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
+def _balance(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
     """Value and slope of log gain - log price along the curve; of gain - price, without slope, where one is no gain.
 
     Positive to the left of a minimum. NaN where nothing changes the loss at all.
@@ -109,7 +110,7 @@ def _fall_to_zero(evaluate: Callable[[Any], tuple[Any, Any]], left: Any, right: 
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def bottom(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any) -> tuple[Any]:
+def bottom(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any) -> tuple[Any]:
     """log N of the lowest minimum inside the curve's ends; NaN where there is none, or an end is lower."""
     first, second, width, edge = _deepest_valleys(law, rule, letters, flop, low, high)
     balance = partial(_balance, law, rule, letters, flop)
@@ -125,7 +126,9 @@ def bottom(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def bottom_near(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any, start: Any) -> tuple[Any]:
+def bottom_near(
+    law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any, start: Any
+) -> tuple[Any]:
     """log N of the minimum within ``LEEWAY`` of ``start``; NaN where it is not there."""
     left, right = jnp.maximum(start - LEEWAY, low), jnp.minimum(start + LEEWAY, high)
     u = _fall_to_zero(partial(_balance, law, rule, letters, flop), left, right, start)
@@ -134,7 +137,7 @@ def bottom_near(law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, 
 
 
 def _deepest_valleys(
-    law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any
+    law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Left ends and width of the scan steps that hold the two lowest minima; the loss at a lowest end.
 
@@ -167,13 +170,13 @@ def _deepest_valleys(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def spend(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
+def spend(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
     """Tokens and loss at ``u``."""
     d = _log_tokens(rule, flop, u)
     return jnp.exp(d), law.loss(letters, _run(u, d))
 
 
-def _excess_slopes(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any, Any, Any]:
+def _excess_slopes(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any, Any, Any]:
     """Slopes of gain - price in log N along the curve and in log C at fixed N; rate and reach of ``_marginal``."""
     d = _log_tokens(rule, flop, u)
 
@@ -188,7 +191,7 @@ def _excess_slopes(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def exponents(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
+def exponents(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
     """d log N_opt / d log C and d log D_opt / d log C at the optimum ``u``, by implicit differentiation."""
     along, across, rate, reach = _excess_slopes(law, rule, letters, flop, u)
     a = -across / along
@@ -197,7 +200,7 @@ def exponents(law: Law, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> t
 
 @partial(jax.jit, static_argnums=(0, 1), static_argnames="ratio")
 def band(
-    law: Law, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any, u: Any, *, ratio: float
+    law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, low: Any, high: Any, u: Any, *, ratio: float
 ) -> tuple[Any, Any]:
     """Ends in log N of the band around the optimum ``u`` in which the loss is below ``ratio`` of its own.
 

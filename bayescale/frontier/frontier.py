@@ -20,6 +20,7 @@ from bayescale.frontier import solve
 from bayescale.frontier.budgets import read_budgets
 from bayescale.frontier.intervals import flat, interval, plain, quantiles
 from bayescale.laws._law import Law
+from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ def allocate(
         raise ValueError(f"level is the probability inside the interval, between 0 and 1, not {level!r}.")
     (n_low, n_high), (d_low, d_high) = solve.domain(posterior.law)
     flop = read_budgets(budgets, smallest=float(rule.flop(n_low, d_low)), largest=float(rule.flop(n_high, d_high)))
-    letters = {
-        label: {name: np.asarray(values, float) for name, values in posterior.coefficients(chosen).items()}
-        for label, chosen in _choose(posterior.groups, group).items()
-    }
+    surfaces = {label: posterior.surface(chosen) for label, chosen in _choose(posterior.groups, group).items()}
+    mean = next(iter(surfaces.values())).law
+    letters = {g: own.at(solve.fitted_compute(posterior, rule, own.letters, flop)) for g, own in surfaces.items()}
     return Frontier(
         law=posterior.law,
+        mean=mean,
         rule=rule,
         budgets=flop,
         level=float(level),
@@ -85,7 +86,7 @@ def allocate(
         loss_unit=posterior.loss_unit,
         largest=dict(posterior.largest),
         letters=letters,
-        log_n={label: solve.optimum(posterior.law, rule, own, flop)[0] for label, own in letters.items()},
+        log_n={label: solve.optimum(mean, rule, own, flop)[0] for label, own in letters.items()},
     )
 
 
@@ -110,8 +111,8 @@ class Frontier:
 
     Attributes
     ----------
-    law, rule
-        What was minimised, and what a run costs.
+    law, mean, rule
+        The law; what was minimised (it, or it with drift); and what a run costs.
     budgets : array (K,)
         Training compute, FLOPs, in the order given.
     level : float
@@ -123,14 +124,15 @@ class Frontier:
         Unit of the loss.
     largest : mapping
         Largest ``n_params``, ``n_tokens`` and ``flop`` of the fitted runs.
-    letters : mapping of group to mapping of str to array (S,)
-        Draws of the law's coefficients.
+    letters : mapping of group to mapping of str to array (S,) or (S, K)
+        Draws of what ``mean`` reads.
     log_n : mapping of group to array (S, K)
         Natural log of N_opt; NaN where a draw has no optimum inside the law's domain. The key of a
         fit without groups is None.
     """
 
     law: Law
+    mean: Law | Drifted
     rule: ComputeRule
     budgets: np.ndarray
     level: float
@@ -172,7 +174,7 @@ class Frontier:
         2203.15556, equation 4).
         """
         label = self._label(group)
-        a, b = solve.exponents(self.law, self.rule, self.letters[label], self.budgets, self.log_n[label])
+        a, b = solve.exponents(self.mean, self.rule, self.letters[label], self.budgets, self.log_n[label])
         return xr.Dataset({"a": self._labelled("a", a), "b": self._labelled("b", b)})
 
     def draws(self) -> xr.Dataset:
@@ -197,8 +199,8 @@ class Frontier:
         law's domain in half of the draws, or where there is no interval at all.
         """
         lower, upper = self._band(self._label(group))
-        coordinates = {"budget_flop": self.budgets}
-        return xr.Dataset({"lower": ("budget_flop", lower), "upper": ("budget_flop", upper)}, coordinates)
+        ends = {"lower": ("budget_flop", lower), "upper": ("budget_flop", upper)}
+        return xr.Dataset(ends, {"budget_flop": self.budgets})
 
     def to_dict(self) -> dict[str, Any]:
         """The table as plain Python values; None where there is no number.
@@ -224,8 +226,7 @@ class Frontier:
         """
         table = self.to_dict()
         frame = pd.DataFrame([flat(row) for row in table.pop("results")])
-        numbers = frame.columns.difference(["group", "extrapolates", "far"])
-        frame = frame.astype(dict.fromkeys(numbers, float))
+        frame = frame.astype(dict.fromkeys(frame.columns.difference(["group", "extrapolates", "far"]), float))
         frame.attrs.update(table)
         return frame
 
@@ -236,12 +237,11 @@ class Frontier:
             "n_opt_extrapolation_factor": summary["n_opt_params"][1, k] / self.largest["n_params"],
             "d_opt_extrapolation_factor": summary["d_opt_tokens"][1, k] / self.largest["n_tokens"],
         }
-        lower, upper = summary["band"][:, k]
         return {
             "budget_flop": budget,
             "group": label,
             **{name: interval(*summary[name][:, k]) for name in UNITS},
-            "n_within_1_percent_params": {"lower": plain(lower), "upper": plain(upper)},
+            "n_within_1_percent_params": dict(zip(("lower", "upper"), map(plain, summary["band"][:, k]), strict=True)),
             **{name: plain(value) for name, value in factors.items()},
             "extrapolates": any(value > 1 for value in factors.values()),
             "far": any(value > FAR for value in factors.values()),
@@ -259,7 +259,8 @@ class Frontier:
         summary = {name: np.empty((3, self.budgets.size)) for name in UNITS}
         step = max(1, BLOCK // len(log_n))
         for block in (slice(k, k + step) for k in range(0, self.budgets.size, step)):
-            problem = self.law, self.rule, letters, self.budgets[block], log_n[:, block]
+            own = {name: v if v.ndim == 1 else v[:, block] for name, v in letters.items()}
+            problem = self.mean, self.rule, own, self.budgets[block], log_n[:, block]
             n_params, (tokens, loss) = np.exp(problem[-1]), solve.spend(*problem)
             values = n_params, tokens, tokens / n_params, loss, *solve.exponents(*problem)
             for name, each in zip(UNITS, values, strict=True):
@@ -273,13 +274,13 @@ class Frontier:
         log_n = self.log_n[label]
         some = np.unique(np.linspace(0, len(log_n) - 1, BAND_DRAWS).round().astype(int))
         letters = {name: values[some] for name, values in self.letters[label].items()}
-        ends = solve.band(self.law, self.rule, letters, self.budgets, log_n[some])
+        ends = solve.band(self.mean, self.rule, letters, self.budgets, log_n[some])
         medians = np.exp(np.concatenate([quantiles(end, np.array([0.5])) for end in ends]))
         none = self.no_optimum_share(label).to_numpy() > MOST_WITHOUT
         return np.where(none | (medians == 0) | np.isinf(medians), np.nan, medians)
 
     def _spend(self, label: str | None) -> tuple[np.ndarray, ...]:
-        return solve.spend(self.law, self.rule, self.letters[label], self.budgets, self.log_n[label])
+        return solve.spend(self.mean, self.rule, self.letters[label], self.budgets, self.log_n[label])
 
     def _label(self, group: Any) -> str | None:
         label = self.groups[0] if group is None and len(self.groups) == 1 else None if group is None else str(group)

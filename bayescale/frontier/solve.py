@@ -16,14 +16,18 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from bayescale.frontier import curve
 from bayescale.laws._law import Law
+from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
+
+if TYPE_CHECKING:
+    from bayescale.posterior.posterior import Posterior
 
 Letters = Mapping[str, np.ndarray]
 Step = Callable[..., tuple[jax.Array, ...]]
@@ -33,7 +37,7 @@ KNOTS = 64  # budgets that are scanned; between two of them the optimum is follo
 CHUNKS = (1 << 8, 1 << 13, 1 << 15)  # elements a call, the last one a quarter of a megabyte an array
 
 
-def domain(law: Law) -> tuple[tuple[float, float], tuple[float, float]]:
+def domain(law: Law | Drifted) -> tuple[tuple[float, float], tuple[float, float]]:
     """Ranges of N (parameters) and D (tokens) in which optima are sought: the law's, from 1 up.
 
     Raises
@@ -51,15 +55,15 @@ def domain(law: Law) -> tuple[tuple[float, float], tuple[float, float]]:
     return (max(1.0, n_low), n_high), (max(1.0, d_low), d_high)
 
 
-def optimum(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> tuple[np.ndarray, ...]:
+def optimum(law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> tuple[np.ndarray, ...]:
     """Compute-optimal size, for every draw and budget.
 
     Parameters
     ----------
     law, rule
         The loss of a run, and what a run costs.
-    letters : mapping of str to array (S,)
-        The law's coefficients, one value a draw.
+    letters : mapping of str to array (S,) or (S, K)
+        The law's coefficients, one value a draw; or what `Surface.at` gives at the budgets.
     budgets : array (K,)
         Training compute, FLOPs.
 
@@ -72,19 +76,34 @@ def optimum(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) 
     """
     letters = {name: np.asarray(value, float) for name, value in letters.items()}
     budgets = np.asarray(budgets, float)
-    log_n = (_search if budgets.size <= KNOTS else _follow)(law, rule, letters, budgets)
+    # A path is rough in compute: between two budgets, one along it does not lie on a line.
+    rough = any(value.ndim > 1 for value in letters.values())
+    log_n = (_search if rough or budgets.size <= KNOTS else _follow)(law, rule, letters, budgets)
     return log_n, ~np.isnan(log_n)
 
 
+def fitted_compute(posterior: Posterior, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
+    """Compute by the fit's own rule, along which paths run, of the runs that the law alone plans (median): (K,)."""
+    law, fitted = posterior.law, posterior.rule
+    if rule == fitted or posterior.model.drift is None:
+        return budgets
+    log_n, interior = optimum(law, rule, {q.name: letters[q.name] for q in law.coefficients}, budgets)
+    planned = interior.any(axis=0)
+    n = np.exp(np.nanmedian(log_n[:, planned], axis=0))
+    own = np.array(budgets, float)
+    own[planned] = fitted.flop(n, rule.tokens(budgets[planned], n))
+    return own
+
+
 def spend(
-    law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray
+    law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Tokens that each budget leaves at size e^log_n, and the loss there: two arrays (S, K)."""
     return _on_grid(curve.spend, 2, law, rule, letters, budgets, log_n)
 
 
 def exponents(
-    law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray
+    law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Local exponents a = d log N_opt / d log C and b = d log D_opt / d log C: two arrays (S, K).
 
@@ -94,7 +113,7 @@ def exponents(
 
 
 def band(
-    law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray, ratio: float = 1.01
+    law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray, log_n: np.ndarray, ratio: float = 1.01
 ) -> tuple[np.ndarray, ...]:
     """Sizes around the optimum at which the loss is ``ratio`` times the optimal one.
 
@@ -108,13 +127,13 @@ def band(
     return _on_grid(partial(curve.band, ratio=ratio), 2, law, rule, letters, budgets, log_n, low, high)
 
 
-def _search(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
+def _search(law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
     """Scan and polish every draw and budget: (S, K)."""
     low, high = _range(law, rule, budgets)
     return _on_grid(curve.bottom, 1, law, rule, letters, budgets, None, low, high)[0]
 
 
-def _follow(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
+def _follow(law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
     """Scan at the knots, follow in between, and search where following fails: (S, K)."""
     knots = np.geomspace(budgets.min(), budgets.max(), KNOTS)
     spacing = math.log(knots[-1] / knots[0]) / (KNOTS - 1)
@@ -131,10 +150,10 @@ def _follow(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) 
         before, part = slot[budget], share[budget]
         line = (1 - part) * at_knots[draw, before] + part * at_knots[draw, before + 1]
         start = np.where(smooth[draw, before], line, np.nan)
-        return _take(letters, draw), budgets[budget], low[budget], high[budget], start
+        return _take(letters, draw, budget), budgets[budget], low[budget], high[budget], start
 
     def alone(draw: np.ndarray, budget: np.ndarray) -> tuple[Any, ...]:
-        return _take(letters, draw), budgets[budget], low[budget], high[budget]
+        return _take(letters, draw, budget), budgets[budget], low[budget], high[budget]
 
     shape = len(at_knots), budgets.size
     log_n = _in_chunks(partial(curve.bottom_near, law, rule), 1, shape, _tiles(*shape), near_line)[0]
@@ -148,7 +167,7 @@ def _follow(law: Law, rule: ComputeRule, letters: Letters, budgets: np.ndarray) 
 def _on_grid(
     step: Step,
     n_out: int,
-    law: Law,
+    law: Law | Drifted,
     rule: ComputeRule,
     letters: Letters,
     budgets: np.ndarray,
@@ -159,9 +178,9 @@ def _on_grid(
 
     def element(draw: np.ndarray, budget: np.ndarray) -> tuple[Any, ...]:
         own = () if log_n is None else (log_n[draw, budget],)
-        return _take(letters, draw), budgets[budget], *(values[budget] for values in per_budget), *own
+        return _take(letters, draw, budget), budgets[budget], *(values[budget] for values in per_budget), *own
 
-    shape = next(iter(letters.values())).size, budgets.size
+    shape = len(next(iter(letters.values()))), budgets.size
     return _in_chunks(partial(step, law, rule), n_out, shape, _tiles(*shape), element)
 
 
@@ -216,11 +235,11 @@ def _in_chunks(
     return outputs
 
 
-def _take(letters: Letters, draw: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: value[draw] for name, value in letters.items()}
+def _take(letters: Letters, draw: np.ndarray, budget: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: value[draw] if value.ndim == 1 else value[draw, budget] for name, value in letters.items()}
 
 
-def _range(law: Law, rule: ComputeRule, budgets: np.ndarray) -> tuple[np.ndarray, ...]:
+def _range(law: Law | Drifted, rule: ComputeRule, budgets: np.ndarray) -> tuple[np.ndarray, ...]:
     """Ends in log N of each iso-FLOP curve inside the law's domain, (K,) each; NaN where it misses it."""
     (n_low, n_high), (d_low, d_high) = domain(law)
 

@@ -8,6 +8,7 @@ arXiv 2404.10102, on the fits of Hoffmann et al. 2022).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -80,14 +81,21 @@ def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts
     agree = sum(e[1] < lowest + 0.01 for e in ends)
     factor = factor_of(np.asarray(point(z, on_device)[2]), spread)
     sound = _pilot(joint, z, factor, on_device, rng) >= SOUND
-    return Mode(z, factor, data, sum(e[2] for e in ends), agree, sound)
+    # The many nearly Normal weights of a path spoil the sample, not the whitening: measured on the 240 runs of
+    # Besiroglu et al. 2024, 63 leapfrog steps a draw, where adapting from there takes several times that.
+    whitens = sound or joint.drift
+    return Mode(z, factor, data, sum(e[2] for e in ends), agree, whitens, skewed=whitens and not sound)
 
 
 def prior_scale(joint: Joint, data: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Location and spread of the prior of every entry of an ungrouped model's flat vector."""
     of_site = {p.site: p.name for p in joint.parameters}
-    names = [of_site[site] for site in sites(joint, len(data["mask"]))]
-    return tuple(np.array([data[key][name] for name in names]) for key in ("prior_loc", "prior_spread"))  # type: ignore[return-value]
+    loc, spread = [], []
+    for site, shape in sites(joint, len(data["mask"])).items():
+        known = site in of_site  # the weights of a drift's path are standard Normal
+        loc.append(np.full(math.prod(shape), data["prior_loc"][of_site[site]] if known else 0.0))
+        spread.append(np.full(math.prod(shape), data["prior_spread"][of_site[site]] if known else 1.0))
+    return np.concatenate(loc), np.concatenate(spread)
 
 
 def descend(point: Callable[..., Any], loc: np.ndarray, spread: np.ndarray, u: np.ndarray) -> tuple:

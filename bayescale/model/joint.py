@@ -23,6 +23,7 @@ from numpyro.infer.util import constrain_fn, potential_energy
 
 from bayescale import _show
 from bayescale.laws._law import Law
+from bayescale.model.drift import DECLINE, DEPARTURE, PATH, WEIGHTS, Drift, declining
 from bayescale.model.noise import Noise, StudentT
 from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups
 from bayescale.parameter import Fixed, Parameter, Prior
@@ -40,11 +41,12 @@ class Joint:
     kinds: tuple[tuple[str, Kind], ...]
     fixed: frozenset[str]
     n_groups: int
+    drift: bool = False  # with complete pooling only
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All unknowns, the law's first, then the noise's."""
-        return (*self.law.parameters, *self.noise.parameters)
+        """All unknowns, the law's first, then the noise's, then the drift's."""
+        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.drift else ()))
 
     @property
     def partial(self) -> tuple[Parameter, ...]:
@@ -85,7 +87,12 @@ class Joint:
         values = self.constrained(self.parameters, x, data)
         letters = self.law.to_coefficients(values, data["reference"])
         of_runs = functools.partial(_of_runs, group=data["group"], n_groups=self.n_groups)
-        mean = jnp.log(self.law.loss(of_runs(letters), data["run"]))
+        run, away = data["run"], 0.0
+        if self.drift:
+            run = declining(run, values[DECLINE.name], data["reference"], self.law.monotone)
+            path = numpyro.sample(PATH, numpyro.distributions.Normal(0.0, 1.0).expand((WEIGHTS,)).to_event(1))
+            away = values[DEPARTURE.name] * (data["columns"] @ path)
+        mean = jnp.log(self.law.loss(of_runs(letters), run)) + away
         scatter = self.noise.distribution(mean, of_runs(values), data["se"])
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
             numpyro.sample("log_loss", scatter, obs=data["log_loss"])
@@ -131,6 +138,7 @@ def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
         "prior_spread": one,
         "between_groups": one,
         "fixed": one,
+        "columns": jnp.ones((n_rows, WEIGHTS)),
         "pilot": no_pilot(joint),
     }
 
@@ -202,7 +210,7 @@ def _log_prior(joint: Joint, x: Data, data: Data) -> dict[str, Any]:
 @final
 @dataclass(frozen=True, repr=False)
 class Model:
-    """A law, how groups share it, how runs scatter around it, and every prior.
+    """A law, how groups share it, how runs scatter around it, how far it holds beyond them, and every prior.
 
     Parameters
     ----------
@@ -214,18 +222,21 @@ class Model:
         `StudentT` (default, robust) or `Gaussian`.
     priors : mapping of str to Prior or Fixed
         Changes to the default priors, by the parameter's name. `Fixed` holds a parameter at a value.
+    drift : Drift or None
+        How the law fails beyond its runs; None: it is exact everywhere.
 
     Raises
     ------
     ValueError
-        If a name is not a parameter of this model (the message lists those that are), or a prior
-        is of another kind than the parameter's range needs.
+        If a name is not a parameter of this model (the message lists those that are), a prior is of
+        another kind than the parameter's range needs, or a drift is asked for with groups.
     """
 
     law: Law
     pooling: Pooling = field(default_factory=Complete)
     noise: Noise = field(default_factory=StudentT)
     priors: Mapping[str, Prior | Fixed] = field(default_factory=dict)
+    drift: Drift | None = None
 
     def __post_init__(self) -> None:
         known = {p.name: p for p in self.parameters}
@@ -234,6 +245,11 @@ class Model:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ValueError(f"No parameter is called {name!r}; this model has {', '.join(known)}.{hint}")
+        if self.drift and not isinstance(self.pooling, Complete):
+            raise ValueError(
+                "A drift is fitted to one group of runs at a time; fit each group's runs with Complete() pooling, "
+                "or all groups together with drift=None."
+            )
         for name, prior in self.priors.items():
             default = known[name].prior
             if isinstance(prior, Fixed):
@@ -244,18 +260,20 @@ class Model:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All unknowns, the law's first, then the noise's."""
-        return (*self.law.parameters, *self.noise.parameters)
+        """All unknowns, the law's first, then the noise's, then the drift's."""
+        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.drift else ()))
 
     def prior(self, parameter: Parameter) -> Prior | Fixed:
-        """The prior in force: the one given by name, or the default."""
-        return self.priors.get(parameter.name, parameter.prior)
+        """The prior in force: the one given by name, or what drift says of other tables, or the default."""
+        population = self.drift.priors if self.drift else {}
+        known = population.get(parameter.name, parameter.prior)
+        return self.priors.get(parameter.name, known if type(known) is type(parameter.prior) else parameter.prior)
 
     def joint(self, n_groups: int) -> Joint:
         """The shape of this model on a table with that many groups."""
         kinds: tuple[tuple[str, Kind], ...] = tuple((p.name, self.pooling.kind(p)) for p in self.parameters)
         fixed = frozenset(p.name for p in self.parameters if isinstance(self.prior(p), Fixed))
-        return Joint(self.law, self.noise, kinds, fixed, n_groups)
+        return Joint(self.law, self.noise, kinds, fixed, n_groups, self.drift is not None)
 
     def __repr__(self) -> str:
         return _show.text(self)

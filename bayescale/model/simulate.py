@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayescale.model.drift import PATH
 from bayescale.model.joint import Joint, no_pilot, sites
 
 
@@ -25,6 +26,8 @@ def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws
         else:
             loc, spread = data["prior_loc"][p.name], data["prior_spread"][p.name]
             x[p.site] = loc + spread * rng.standard_normal((draws, *shapes[p.site]))
+    if joint.drift:
+        x[PATH] = rng.standard_normal((draws, *shapes[PATH]))
     return np.concatenate([x[site].reshape(draws, -1) for site in shapes], axis=1)
 
 

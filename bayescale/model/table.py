@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayescale.model.drift import WEIGHTS
 from bayescale.model.joint import Model, no_pilot
 from bayescale.parameter import Fixed
 
@@ -27,6 +28,7 @@ def arrays(
     n_groups: int,
     reference: Mapping[str, float],
     center: float,
+    columns: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Data for `joint.potential` and `joint.describe`.
 
@@ -42,6 +44,8 @@ def arrays(
         The reference run of the law's parameters.
     center : float
         The loss that priors relative to the table are centred on.
+    columns : array (n, WEIGHTS), optional
+        Of a model with drift, from `drift.columns`.
     """
     n, rows = len(loss), padded(len(loss))
 
@@ -62,6 +66,7 @@ def arrays(
         "prior_spread": {k: f64(v.spread) for k, v in at.items()},
         "between_groups": {p.name: f64(p.between_groups) for p in model.parameters},
         "fixed": {k: f64(v.value) for k, v in priors.items() if isinstance(v, Fixed)},
+        "columns": np.zeros((rows, WEIGHTS)) if columns is None else np.pad(columns, ((0, rows - n), (0, 0))),
         "pilot": no_pilot(model.joint(n_groups)),
     }
 
@@ -83,7 +88,7 @@ def of_group(data: Mapping[str, Any], group: int) -> dict[str, Any]:
     counts = np.bincount(data["group"][data["mask"]])
     rows, at = padded(int(counts.max())), np.flatnonzero(data["mask"] & (data["group"] == group))
     pick = np.concatenate([at, np.full(rows - len(at), at[0])])
-    by_row = {k: data[k][pick] for k in ("log_loss", "se")}
+    by_row = {k: data[k][pick] for k in ("log_loss", "se", "columns")}
     return {
         **data,
         **by_row,

@@ -10,6 +10,7 @@ from scipy.stats import norm, rankdata
 
 from bayescale.posterior import _arviz
 from bayescale.posterior.posterior import Posterior
+from bayescale.posterior.surface import Surface
 
 NONE_EXPECTED = 0.95  # prior probability that none of the runs of a table is an outlier
 
@@ -25,9 +26,10 @@ def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     mean, scale = [], []
     for g in posterior.groups or (None,):
         at = np.ones(len(runs), bool) if group is None else group == g
-        letters, values = posterior.coefficients(g), posterior.values(g)
+        surface, values = posterior.surface(g), posterior.values(g)
         run = {k: t.loc[at, k].to_numpy(float) for k in posterior.law.inputs}
-        mean.append((at, _log_loss(posterior, letters, run)))
+        flop = posterior.rule.flop(*(t.loc[at, k].to_numpy(float) for k in ("n_params", "n_tokens")))
+        mean.append((at, _log_loss(surface, surface.at(flop), run)))
         scale.append((at, np.hypot(values["noise"][:, None], se[at])))
     draws = len(mean[0][1])
     out = np.empty((draws, len(runs))), np.empty((draws, len(runs)))
@@ -37,13 +39,13 @@ def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     return out
 
 
-def _log_loss(posterior: Posterior, letters: dict[str, np.ndarray], run: dict[str, np.ndarray]) -> np.ndarray:
+def _log_loss(surface: Surface, letters: dict[str, np.ndarray], run: dict[str, np.ndarray]) -> np.ndarray:
     import jax
 
-    from bayescale.posterior.predict import _losses
+    from bayescale.posterior.predict import losses
 
     with jax.enable_x64(True):
-        return np.log(np.asarray(_losses(posterior.law)(letters, run)))
+        return np.log(np.asarray(losses(surface.law)(letters, run)))
 
 
 def outliers(posterior: Posterior) -> pd.DataFrame:

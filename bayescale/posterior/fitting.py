@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.metadata
 import logging
 import os
@@ -21,6 +22,7 @@ from bayescale.inference._progress import bar
 from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
 from bayescale.model import simulate, table
+from bayescale.model.drift import PATH, Center, Drift
 from bayescale.model.joint import Joint, Model, describe, unpack
 from bayescale.model.noise import Noise
 from bayescale.model.pooling import Pooling
@@ -44,6 +46,7 @@ def fit(
     pooling: Pooling | None = None,
     noise: Noise | None = None,
     priors: Mapping[str, Prior | Fixed] | None = None,
+    drift: Drift | None = None,
     engine: Engine | None = None,
     seed: int | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -63,6 +66,9 @@ def fit(
         ``StudentT()`` (default) or ``Gaussian()``, on log loss.
     priors : mapping of str to Prior or Fixed, optional
         Changes to the default priors, by name; ``print(Model(law))`` lists them.
+    drift : Drift, optional
+        How the law fails beyond its runs, told by other tables: forecasts and plans that are wider, and
+        say more at scale. None: the law alone, as published fits are. With complete pooling only.
     engine : Engine, optional
         ``NUTS(...)`` (default), ``Laplace(...)`` or ``FromPrior(...)``, with its settings.
     seed : int, optional
@@ -83,7 +89,7 @@ def fit(
     ValueError
         For an unknown column, parameter or setting; before anything is sampled.
     """
-    model = _model(law, pooling, noise, priors)
+    model = _model(law, pooling, noise, priors, drift)
     check_metadata(metadata or {})
     label, groups = _groups(model, runs)
     joint, data = arrays_of(model, runs)
@@ -101,6 +107,7 @@ def fit(
         **draws.info,
         "seed": seed,
         "reference": {k: float(v) for k, v in data["reference"].items()},
+        "center": dataclasses.asdict(center_of(runs)),
         "loss_center": float(np.median(runs.table["loss"])),
         "largest": dict(runs.largest),
         "loss_unit": runs.loss_unit,
@@ -118,8 +125,9 @@ def fit(
     return posterior
 
 
-def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any) -> Model:
-    given = {k: v for k, v in {"pooling": pooling, "noise": noise, "priors": priors}.items() if v is not None}
+def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) -> Model:
+    named = {"pooling": pooling, "noise": noise, "priors": priors, "drift": drift}
+    given = {k: v for k, v in named.items() if v is not None}
     if isinstance(law, Model):
         if given:
             raise ValueError(f"A Model carries its own {', '.join(given)}; give them to Model(...) instead.")
@@ -147,9 +155,22 @@ def arrays_of(model: Model, runs: Runs) -> tuple[Joint, dict[str, Any]]:
     t = runs.table
     columns = {k: t[k].to_numpy(float) for k in model.law.inputs}
     reference = {k: float(np.exp(np.log(v).mean())) for k, v in columns.items()}
+    path = center_of(runs).columns(*_spent(runs), model.drift.tilt) if model.drift else None
     loss, se = t["loss"].to_numpy(float), t["loss_se"].to_numpy(float)
     at, n = np.searchsorted(groups, label), len(groups)
-    return model.joint(n), table.arrays(model, columns, loss, se, at, n, reference, float(np.median(loss)))
+    return model.joint(n), table.arrays(model, columns, loss, se, at, n, reference, float(np.median(loss)), path)
+
+
+def _spent(runs: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute, by the table's own rule whatever was logged, parameters and tokens of each run."""
+    n, d = (runs.table[k].to_numpy(float) for k in ("n_params", "n_tokens"))
+    return np.asarray(runs.rule.flop(n, d), float), n, d
+
+
+def center_of(runs: Runs) -> Center:
+    """The centre of a table of runs."""
+    flop, n, d = _spent(runs)
+    return Center(float(np.log(flop).mean()), float(np.log(d / n).mean()))
 
 
 def _groups(model: Model, runs: Runs) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -180,7 +201,7 @@ def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed
 
     def sampled(leaves: Mapping[str, np.ndarray], shape: tuple[int, int], last: str = "group") -> xr.Dataset:
         arrays = {k: v.reshape(*shape, *v.shape[1:]) for k, v in leaves.items()}
-        dims = {k: [last] for k, v in arrays.items() if v.ndim > 2}
+        dims = {k: ["weight"] if k == PATH else [last] for k, v in arrays.items() if v.ndim > 2}
         return _arviz.dataset(arrays, coords, dims)
 
     keep = np.unique(np.linspace(0, length - 1, max(1, PREDICTIVE // chains)).astype(int))

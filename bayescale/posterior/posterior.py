@@ -14,9 +14,11 @@ import jax
 import numpy as np
 
 from bayescale import _show
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, PATH, WEIGHTS, Center
 from bayescale.model.joint import Model
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
+from bayescale.posterior.surface import Surface, drifted
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
 
@@ -143,6 +145,18 @@ class Posterior:
         """Draws of the parameters' values (of noise as well), as in `coefficients`."""
         return self._of(self.named(group))[1]
 
+    def surface(self, group: Group = None) -> Surface:
+        """The mean loss of any run, draw by draw, in the order of `coefficients`."""
+        letters, values = self._of(self.named(group))
+        if self.model.drift is None:
+            return Surface(self.law, letters)
+        drawn = self.tree["unconstrained_posterior"].to_dataset()[PATH].to_numpy().reshape(-1, WEIGHTS)
+        weights = drawn * values[DEPARTURE.name][:, None]
+        weights[:, KNOTS:] *= np.sqrt(self.model.drift.tilt)
+        center = Center(**self.info["center"])
+        decline = np.broadcast_to(values[DECLINE.name], len(weights))
+        return drifted(self.law, letters, decline, weights, center, self.reference)
+
     @functools.cache  # noqa: B019  (a posterior is frozen and few are alive)
     def _of(self, group: Group) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         draws = self.tree["posterior"].dataset
@@ -204,6 +218,7 @@ class Posterior:
                 "per_parameter": dict(pooling.per_parameter),
             },
             "noise": type(self.model.noise).__name__,
+            "drift": self.model.drift is not None,
             "priors": {name: repr(prior) for name, prior in self.model.priors.items()},
             "rule": self.rule.to_dict(),
             "loss_unit": self.loss_unit,
@@ -221,7 +236,8 @@ class Posterior:
     def _intervals(self, group: str | None, level: float) -> dict[str, dict[str, Any]]:
         drawn = self.values(group) | self.coefficients(group)
         out = {}
-        for q in (*self.law.coefficients, *self.model.noise.parameters):
+        others = self.model.parameters[len(self.law.parameters) :]
+        for q in (*self.law.coefficients, *others):
             if q.name in drawn:
                 ends = np.quantile(drawn[q.name], [0.5, (1 - level) / 2, (1 + level) / 2]).tolist()
                 numbers = dict(zip(("median", "lower", "upper"), ends, strict=True))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from bayescale import _show
 from bayescale.laws._law import Law
+from bayescale.model.drift import Drifted
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.runs.table import Runs
 
@@ -154,15 +155,16 @@ def _inputs(law: Law, runs: Any) -> dict[str, np.ndarray]:
 
 
 @functools.cache
-def _losses(law: Law) -> Callable[..., Any]:
-    return jax.jit(lambda letters, run: law.loss({k: v[:, None] for k, v in letters.items()}, run))
+def losses(law: Law | Drifted) -> Callable[..., Any]:
+    """Mean losses (S, rows) from `Surface.at` and runs (rows,)."""
+    return jax.jit(lambda letters, run: law.loss({k: v if v.ndim > 1 else v[:, None] for k, v in letters.items()}, run))
 
 
 def _intervals(
     posterior: Posterior, group: Group, inputs: Mapping[str, np.ndarray], level: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    letters, values = posterior.coefficients(group), posterior.values(group)
-    draws = len(next(iter(letters.values())))
+    surface, values = posterior.surface(group), posterior.values(group)
+    draws = len(next(iter(surface.letters.values())))
     rows = len(next(iter(inputs.values())))
     block = max(1, min(rows, ELEMENTS // draws))
     q = [0.5, (1 - level) / 2, (1 + level) / 2]
@@ -172,7 +174,8 @@ def _intervals(
             part = {k: v[at : at + block] for k, v in inputs.items()}
             n = len(next(iter(part.values())))
             filled = {k: np.concatenate([v, np.repeat(v[-1:], block - n)]) for k, v in part.items()}
-            loss = np.asarray(_losses(posterior.law)(letters, filled))[:, :n]
+            flop = posterior.rule.flop(filled["n_params"], filled["n_tokens"])
+            loss = np.asarray(losses(surface.law)(surface.at(flop), filled))[:, :n]
             mean[at : at + n] = np.quantile(loss, q, axis=0).T
             if "noise" in values:
                 column = {k: v[:, None] for k, v in values.items()}

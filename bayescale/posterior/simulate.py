@@ -104,17 +104,19 @@ def simulate(
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     rng = np.random.default_rng(seed)
     inputs = _inputs(posterior.law, runs.table if isinstance(runs, Runs) else runs)
-    letters = posterior.coefficients(group)
+    flop = posterior.rule.flop(*(inputs[k] for k in ("n_params", "n_tokens")))
+    surface = posterior.surface(group)
+    letters = surface.at(flop)
     draw = rng.integers(len(next(iter(letters.values()))))
     with jax.enable_x64(True):
-        mean = np.log(np.asarray(posterior.law.loss({name: v[draw] for name, v in letters.items()}, inputs)))
+        mean = np.log(np.asarray(surface.law.loss({name: v[draw] for name, v in letters.items()}, inputs)))
     scatter = Gaussian() if tail is None else StudentT()
     loss = np.exp(scatter.simulate(rng, mean, {"noise": noise, "tail": tail}, 0.0))
     name = posterior.metadata.get("name", type(posterior.law).__name__)
     around = f"noise {noise:g}" + (f", tail {tail:g}" if tail is not None else "")
     log.info("simulated %d losses, seed %d", len(loss), seed)
     return pd.DataFrame(inputs).assign(
-        flop=posterior.rule.flop(*(inputs[k] for k in ("n_params", "n_tokens"))),
+        flop=flop,
         loss=loss,
         origin=f"simulated: {name}, {around}, seed {seed}",
     )

@@ -19,6 +19,7 @@ import xarray as xr
 
 from bayescale import laws
 from bayescale.model import noise, pooling
+from bayescale.model.drift import Drift
 from bayescale.model.joint import Model
 from bayescale.parameter import Fixed, LogitNormal, LogNormal, Normal, Prior
 from bayescale.posterior.diagnostics import Check
@@ -145,7 +146,8 @@ def _config(posterior: Posterior) -> dict[str, Any]:
                 "per_parameter": dict(m.pooling.per_parameter),
             },
             "noise": type(m.noise).__name__,
-            "priors": {k: {"prior": type(v).__name__, **dataclasses.asdict(v)} for k, v in m.priors.items()},
+            "priors": _named_priors(m.priors),
+            "drift": m.drift and {"priors": _named_priors(m.drift.priors), "tilt": m.drift.tilt},
         },
         "rule": posterior.rule.to_dict(),
         "runs": posterior.runs.to_dict() if posterior.runs else None,
@@ -159,14 +161,24 @@ def _config(posterior: Posterior) -> dict[str, Any]:
     }
 
 
+def _named_priors(priors: Mapping[str, Prior | Fixed]) -> dict[str, Any]:
+    return {k: {"prior": type(v).__name__, **dataclasses.asdict(v)} for k, v in priors.items()}
+
+
+def _priors(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: PRIORS[settings["prior"]](**{k: v for k, v in settings.items() if k != "prior"})
+        for name, settings in named.items()
+    }
+
+
 def _model(c: Mapping[str, Any]) -> Model:
-    priors = {}
-    for name, settings in c["priors"].items():
-        priors[name] = PRIORS[settings["prior"]](**{k: v for k, v in settings.items() if k != "prior"})
+    drift = c.get("drift")  # absent from files of the first schema
     kind = POOLINGS[c["pooling"]["kind"]]
     chosen = kind() if kind is pooling.Complete else kind(c["pooling"]["by"], c["pooling"]["per_parameter"])
     law = dataclasses.replace(laws.get(c["law"]), **c["law_settings"])  # type: ignore[type-var]
-    return Model(law, chosen, NOISES[c["noise"]](), priors)
+    told = Drift(_priors(drift["priors"]), drift["tilt"]) if drift else None
+    return Model(law, chosen, NOISES[c["noise"]](), _priors(c["priors"]), told)
 
 
 def _columns(table: pd.DataFrame) -> xr.Dataset:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import bayescale as bs
+from bayescale.model.drift import Drift
 
 pytestmark = pytest.mark.slow
 LAW = bs.laws.get("chinchilla")
@@ -73,6 +74,23 @@ def test_five_bad_rows_do_not_move_the_plan_and_are_named(whole: bs.Posterior) -
     assert 14 <= tokens_per_parameter(whole)["median"] <= 22
     flagged = {str(run) for run in bs.outliers(whole).query("flagged")["run"]}
     assert {f"chinchilla-{k:03}" for k in range(5)} <= flagged
+
+
+def test_a_drift_is_sampled_well_and_widens_what_lies_beyond(
+    dropped: bs.Posterior, shared: Path, compile_cache: Path
+) -> None:
+    """At the largest budget of the table and at forty times it: wider everywhere, and by far more beyond."""
+    runs = bs.read_runs(shared / "data/chinchilla-epoch/runs.csv", exclude={"epoch_dropped_outlier": True})
+    drifting = bs.fit(runs, LAW, drift=Drift(), seed=1)
+    assert drifting.status == "PASS"
+
+    def width(posterior: bs.Posterior) -> np.ndarray:
+        found = bs.allocate(posterior, [1.3e22, GOPHER]).to_dict()["results"]
+        return np.array([np.log(row["loss"]["upper"] / row["loss"]["lower"]) for row in found])
+
+    ratio = width(drifting) / width(dropped)
+    assert (ratio > 1).all()
+    assert ratio[1] > 3
 
 
 @pytest.fixture(scope="module")

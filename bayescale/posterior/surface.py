@@ -1,0 +1,57 @@
+"""The mean loss of any run, for every draw: the law's letters, and the path that departs from the law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from bayescale.laws._law import Law
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, Center, Drifted
+
+
+@final
+@dataclass(frozen=True)
+class Surface:
+    """Mean loss over the plane of runs, one surface a draw.
+
+    Attributes
+    ----------
+    law : Law or Drifted
+        Its ``loss(letters, run)``.
+    letters : mapping of str to array (S,)
+        What of its arguments is the same for all runs.
+    path : array (S, WEIGHTS) or None
+        Weights of the path on log loss; None where the law is exact.
+    center : Center or None
+        Where the path starts.
+    """
+
+    law: Law | Drifted
+    letters: Mapping[str, np.ndarray]
+    path: np.ndarray | None = None
+    center: Center | None = None
+
+    def at(self, flop: Any) -> dict[str, np.ndarray]:
+        """Arguments of ``law.loss`` for runs of compute ``flop`` (K,), FLOPs: arrays (S,), and (S, K) along a path."""
+        if self.path is None or self.center is None:
+            return dict(self.letters)
+        walk = self.center.walk(np.asarray(flop, float)).T
+        level, lean, leaning = self.path[:, :KNOTS], self.path[:, KNOTS, None], self.path[:, KNOTS + 1 :]
+        return {**self.letters, DEPARTURE.name: level @ walk, "tilt": lean + leaning @ walk}
+
+
+def drifted(
+    law: Law,
+    letters: Mapping[str, np.ndarray],
+    decline: np.ndarray,
+    path: np.ndarray,
+    center: Center,
+    reference: Mapping[str, float],
+) -> Surface:
+    """The surface of a law with drift."""
+    same = {"center_ratio": center.log_ratio, **{f"center_{name}": reference[name] for name in law.monotone}}
+    fixed = {name: np.full(len(path), value) for name, value in same.items()}
+    return Surface(Drifted(law), {**letters, DECLINE.name: decline, **fixed}, path, center)
