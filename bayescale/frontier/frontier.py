@@ -75,7 +75,7 @@ def allocate(
     flop = read_budgets(budgets, smallest=float(rule.flop(n_low, d_low)), largest=float(rule.flop(n_high, d_high)))
     surfaces = {label: posterior.surface(chosen) for label, chosen in _choose(posterior.groups, group).items()}
     mean = next(iter(surfaces.values())).law
-    letters = {g: own.at(solve.fitted_compute(posterior, rule, own.letters, flop)) for g, own in surfaces.items()}
+    letters = {g: own.at(solve.fitted_compute(posterior, rule, own, flop)) for g, own in surfaces.items()}
     return Frontier(
         law=posterior.law,
         mean=mean,

@@ -28,6 +28,7 @@ from bayescale.runs.flops import ComputeRule
 
 if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
+    from bayescale.posterior.surface import Surface
 
 Letters = Mapping[str, np.ndarray]
 Step = Callable[..., tuple[jax.Array, ...]]
@@ -82,12 +83,12 @@ def optimum(law: Law | Drifted, rule: ComputeRule, letters: Letters, budgets: np
     return log_n, ~np.isnan(log_n)
 
 
-def fitted_compute(posterior: Posterior, rule: ComputeRule, letters: Letters, budgets: np.ndarray) -> np.ndarray:
+def fitted_compute(posterior: Posterior, rule: ComputeRule, surface: Surface, budgets: np.ndarray) -> np.ndarray:
     """Compute by the fit's own rule, along which paths run, of the runs that the law alone plans (median): (K,)."""
     law, fitted = posterior.law, posterior.rule
-    if rule == fitted or posterior.model.drift is None:
+    if rule == fitted or surface.path is None:
         return budgets
-    log_n, interior = optimum(law, rule, {q.name: letters[q.name] for q in law.coefficients}, budgets)
+    log_n, interior = optimum(law, rule, {q.name: surface.letters[q.name] for q in law.coefficients}, budgets)
     planned = interior.any(axis=0)
     n = np.exp(np.nanmedian(log_n[:, planned], axis=0))
     own = np.array(budgets, float)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayescale.laws._law import Law
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.posterior.surface import Surface
 from bayescale.runs.flops import ComputeRule, FlopsRule
 
 B24 = {"A": 482.01, "B": 2085.43, "E": 1.8172, "alpha": 0.3478, "beta": 0.3658}
@@ -54,6 +55,9 @@ class StandIn:
     @property
     def groups(self) -> tuple[str, ...]:
         return tuple(name for name in self.draws if name is not None and name not in ("new group", "population mean"))
+
+    def surface(self, group: Any = None) -> Surface:
+        return Surface(self.law, {name: np.asarray(v, float) for name, v in self.coefficients(group).items()})
 
     def coefficients(self, group: Any = None) -> Mapping[str, np.ndarray]:
         label = None if group is None else str(group)
