@@ -6,6 +6,7 @@ from .inference.devices import use_compile_cache as use_compile_cache
 from .inference.laplace import Laplace as Laplace
 from .inference.nuts import NUTS as NUTS
 from .inference.prior import FromPrior as FromPrior
+from .model.drift import Drift as Drift
 from .model.joint import Model as Model
 from .model.noise import Gaussian as Gaussian
 from .model.noise import StudentT as StudentT

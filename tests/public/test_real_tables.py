@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import bayescale as bs
-from bayescale.model.drift import Drift
 
 pytestmark = pytest.mark.slow
 LAW = bs.laws.get("chinchilla")
@@ -81,7 +80,7 @@ def test_a_drift_is_sampled_well_and_widens_what_lies_beyond(
 ) -> None:
     """At the largest budget of the table and at forty times it: wider everywhere, and by far more beyond."""
     runs = bs.read_runs(shared / "data/chinchilla-epoch/runs.csv", exclude={"epoch_dropped_outlier": True})
-    drifting = bs.fit(runs, LAW, drift=Drift(), seed=1)
+    drifting = bs.fit(runs, LAW, drift=bs.Drift(), seed=1)
     assert drifting.status == "PASS"
 
     def width(posterior: bs.Posterior) -> np.ndarray:
