@@ -27,7 +27,7 @@ from bayescale.posterior.posterior import Posterior
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no drift: a reader of it would take a fit with drift for the law alone
 PRIORS: dict[str, type[Prior] | type[Fixed]] = {c.__name__: c for c in (Normal, LogNormal, LogitNormal, Fixed)}
 POOLINGS = {c.__name__: c for c in (pooling.Complete, pooling.Partial, pooling.Separate)}
 NOISES = {c.__name__: c for c in (noise.StudentT, noise.Gaussian)}

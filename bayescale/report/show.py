@@ -23,11 +23,13 @@ from bayescale.report.words import (
     between,
     count,
     digits,
+    equation,
     interval,
     kind,
     number,
     printable,
     prior_cells,
+    problem,
     reach,
     some,
     status,
@@ -53,11 +55,10 @@ def page(result: Any) -> Page:
 @page.register
 def _posterior(posterior: Posterior) -> Page:
     summary = posterior.to_dict()
-    law = f"{summary['law']}, {(type(posterior.law).__doc__ or '').splitlines()[0].rstrip('.')}"
     shown = summary["results"][:ROWS]
     return Page(
         status(posterior.status, posterior.checks),
-        f"Posterior, diagnostics {posterior.status}: {law}",
+        f"Posterior, diagnostics {posterior.status}: {equation(posterior.model)}",
         tuple(_about(posterior)),
         [
             *(_letters(row, summary["level"]) for row in shown),
@@ -78,7 +79,7 @@ def _model(model: Model) -> Page:
     meaning = tuple(f"{p.name}: {p.meaning}{between(p, model.pooling)}" for p in model.parameters)
     return Page(
         None,
-        f"Model: {type(model.law).__name__}, {(type(model.law).__doc__ or '').splitlines()[0].rstrip('.')}",
+        f"Model: {equation(model)}",
         (f"{pooled}; noise on log loss: {type(model.noise).__name__}", HOW_TO_CHANGE),
         [Table("Priors: median and 90 % equal-tailed interval", head, rows), Notes("Meaning", meaning)],
     )
@@ -150,7 +151,7 @@ def _frontier(frontier: Frontier) -> Page:
     rows = [row for own in some_groups.values() for row in own]
     return Page(
         status(frontier.diagnostics),
-        f"Compute-optimal frontier, diagnostics {frontier.diagnostics}: {type(frontier.law).__name__}, {frontier.rule}",
+        f"Compute-optimal frontier, diagnostics {frontier.diagnostics}: {problem(frontier)}",
         (_largest(frontier.largest), f"median and {kind(frontier.level)} interval over draws that have an optimum"),
         [
             *(t for group, own in some_groups.items() for t in (_plan(group, own, frontier), _reach_table(group, own))),

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from bayescale.frontier.frontier import FAR
+from bayescale.frontier.frontier import FAR, Frontier
+from bayescale.laws._law import Law
+from bayescale.model.joint import Model
 from bayescale.model.pooling import Pooling
 from bayescale.parameter import Fixed, Parameter, Prior
 from bayescale.posterior.diagnostics import Check
@@ -130,3 +132,20 @@ def between(parameter: Parameter, pooling: Pooling) -> str:
     kind_of = pooling.kind(parameter)
     scale = f", sd between groups ~ HalfNormal({parameter.between_groups:g}) of its log or log odds"
     return "" if not pooling.by else f" ({kind_of}{scale if kind_of == 'partial' else ''})"
+
+
+def law_name(law: Law, drifts: bool) -> str:
+    """The law, and whether what is shown admits that it is not exact."""
+    return type(law).__name__ + (" with drift" if drifts else "")
+
+
+def equation(model: Model) -> str:
+    """The law of a model by name and formula."""
+    return (
+        f"{law_name(model.law, model.drift is not None)}, {(type(model.law).__doc__ or '').splitlines()[0].rstrip('.')}"
+    )
+
+
+def problem(frontier: Frontier) -> str:
+    """What a frontier minimised, and by which rule it spends."""
+    return f"{law_name(frontier.law, frontier.mean is not frontier.law)}, {frontier.rule}"
