@@ -15,8 +15,10 @@ import numpy as np
 
 from bayescale.inference import mode
 from bayescale.inference.mode import Mode
+from bayescale.model import path
 from bayescale.model.joint import Joint, size, unpack
 from bayescale.model.noise import SCALE
+from bayescale.model.path import PATH
 from bayescale.model.table import as_one, of_group
 
 # Posterior sd of the log of a sd that a handful of groups determine: 1 / sqrt(2 groups) and up.
@@ -29,14 +31,15 @@ HALVINGS = STEP * np.arange(1, -9, -1)
 class Normals(NamedTuple):
     """Each group's unknowns as Normals: means (groups, k), covariances (groups, k, k), the priors in them (k,).
 
-    ``scatter`` is that of the runs under which they hold.
+    ``scatter`` is that of the runs under which they hold, ``precision`` (rows,) how much each run tells then.
     """
 
     mean: np.ndarray
     cov: np.ndarray
     loc: np.ndarray
     spread: np.ndarray
-    scatter: float = 1.0
+    scatter: float
+    precision: np.ndarray
 
 
 def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mode:
@@ -45,12 +48,14 @@ def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mo
         return mode.find(joint, data, rng)
     alone = _alone(joint)
     if joint.partial:
-        fits = [mode.find(alone, as_one(data), rng)]
+        fits = [mode.find(alone, as_one(data, alone), rng)]
         groups = _around(joint, data, fits[0])
     else:
-        fits = [mode.find(alone, of_group(data, g), rng, starts=2) for g in range(joint.n_groups)]
+        fits = [mode.find(alone, of_group(data, g, alone), rng, starts=2) for g in range(joint.n_groups)]
         cov = np.stack([m.factor @ m.factor.T for m in fits])
-        groups = Normals(np.stack([m.center for m in fits]), cov, *mode.prior_scale(alone, data))
+        told = [mode.precision(alone, m.data, *mode.scatter(alone, m.data, m.center)) for m in fits]
+        x, precision = np.stack([m.center for m in fits]), _by_row(data, np.stack(told))
+        groups = Normals(x, cov, *mode.prior_scale(alone, data), 1.0, precision)
     center, factor, pilot = _assemble(joint, data, groups)
     # Separate groups are as Normal as their own fits; a population's sds never are, and the pilot sees to the rest.
     whitens = all(m.whitens for m in fits)
@@ -66,7 +71,7 @@ def _alone(joint: Joint, held: frozenset[str] = frozenset()) -> Joint:
 def _columns(joint: Joint, data: Mapping[str, Any]) -> dict[str, int]:
     """Place of every parameter in the flat vector of an ungrouped model, by name."""
     rows, name = len(data["mask"]), {p.site: p.name for p in joint.parameters}
-    return {name[s]: int(i) for s, i in unpack(joint, np.arange(size(joint, rows)), rows).items()}
+    return {name[s]: int(i) for s, i in unpack(joint, np.arange(size(joint, rows)), rows).items() if s in name}
 
 
 def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
@@ -82,7 +87,7 @@ def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
     free = SCALE.name in column
     scatter = at[column[SCALE.name]] + HALVINGS if free else np.full(3, np.log(data["fixed"][SCALE.name]))
     noise = [p for p in joint.noise.parameters if p.name in column]
-    given = _alone(joint, frozenset(p.name for p in noise))
+    given = _alone(joint, frozenset(p.name for p in noise) | ({PATH.name} if joint.path else set()))
     moved = [p.name for p in joint.partial if p.name in _columns(given, data)]
     near = {
         **data,
@@ -92,15 +97,14 @@ def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
     values = {p.name: np.full(len(scatter), p.prior.constrain(at[column[p.name]], np)) for p in noise}
     if free:
         values[SCALE.name] = np.exp(scatter)
-    fits = [_at_each(given, of_group(near, g), values, len(scatter)) for g in range(joint.n_groups)]
-    evidence, mean, cov = (np.stack(part) for part in zip(*fits, strict=True))
+    fits = [_at_each(given, of_group(near, g, given), values, len(scatter)) for g in range(joint.n_groups)]
+    evidence, mean, cov, precision = (np.stack(part) for part in zip(*fits, strict=True))
     likely = evidence.sum(0)
     if free:
         likely -= 0.5 * ((scatter - data["prior_loc"][SCALE.name]) / data["prior_spread"][SCALE.name]) ** 2
     best = int(np.clip(likely.argmax(), 1, len(scatter) - 2))
-    out = Normals(
-        np.tile(at, (joint.n_groups, 1)), np.zeros((joint.n_groups, len(at), len(at))), *prior, np.exp(scatter[best])
-    )
+    x, none = np.tile(at, (joint.n_groups, 1)), np.zeros((joint.n_groups, len(at), len(at)))
+    out = Normals(x, none, *prior, np.exp(scatter[best]), _by_row(data, precision[:, best]))
     law = [column[name] for name in _columns(given, data)]
     out.mean[:, law] = mean[:, best]
     out.cov[np.ix_(range(joint.n_groups), law, law)] = cov[:, best]
@@ -119,16 +123,29 @@ def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
 
 
 def _at_each(joint: Joint, data: Mapping[str, Any], fixed: Mapping[str, np.ndarray], n: int) -> tuple:
-    """Log evidence (n,), modes (n, k) and covariances (n, k, k) of one group's law, at each value of the noise."""
+    """Log evidence (n,), modes (n, k), covariances (n, k, k) of one group's law, precisions, at each value of noise."""
     loc, spread = mode.prior_scale(joint, data)
     point, u, out = mode.curvature(joint), np.zeros_like(loc), []
     for i in range(n):
-        here = jax.device_put({**data, "fixed": {**data["fixed"], **{k: v[i] for k, v in fixed.items()}}})
+        now = {**data, "fixed": {**data["fixed"], **{k: v[i] for k, v in fixed.items()}}}
+        if joint.path:
+            now = mode.told(joint, now, *mode.typical(joint, now))
+        here = jax.device_put(now)
         z, energy, _ = mode.descend(lambda z, here=here: point(z, here), loc, spread, u)
         factor = mode.factor_of(np.asarray(point(z, here)[2]), spread)
         u = (z - loc) / spread
-        out.append((-energy + np.linalg.slogdet(factor)[1], z, factor @ factor.T))
+        told = mode.precision(joint, now, *mode.scatter(joint, now, z))
+        out.append((-energy + np.linalg.slogdet(factor)[1], z, factor @ factor.T, told))
     return tuple(np.array(part) for part in zip(*out, strict=True))
+
+
+def _by_row(data: Mapping[str, Any], by_group: np.ndarray) -> np.ndarray:
+    """Of `table.of_group`'s rows (groups, rows of a group), those of the whole table."""
+    out = np.zeros(len(data["mask"]))
+    for g, own in enumerate(by_group):
+        at = np.flatnonzero(data["mask"] & (data["group"] == g))
+        out[at] = own[: len(at)]
+    return out
 
 
 def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
@@ -154,6 +171,8 @@ def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[n
     members = [data["se"][data["mask"] & (data["group"] == g)] for g in range(joint.n_groups)]
     se = np.array([np.sqrt(np.mean(m**2)) for m in members])
     pilot = {**data["pilot"], "se": se, "variance": joint.noise.variance({SCALE.name: groups.scatter}, se)}
+    if joint.path:
+        pilot["path"] = path.pilot(joint.path, joint.n_groups, data, groups.precision)
     for kind, members in (("law", joint.law.parameters), ("noise", joint.noise.parameters)):
         shared = [p for p in members if p in partial]
         if not shared:

@@ -42,13 +42,12 @@ DEPARTURE = Parameter(
     LogNormal(0.012, 0.15),
     0.0,
 )
-PATH = "path"  # site of the weights of a path away from the law
 # Decades of compute from the centre between which a path is straight: a third of a decade where runs
 # lie, wider beyond, to a million times the largest run.
 LEFT = np.array([1, 2, 3, 4, 5, 6, 7.5, 9, 12]) / 3
 RIGHT = np.array([1, 2, 3, 4, 5, 6, 7.5, 9, 12, 15, 19.5, 24]) / 3
 KNOTS = len(LEFT) + len(RIGHT)
-WEIGHTS = 2 * KNOTS + 1  # of the walk; of the tilt at the centre and of its walk
+WEIGHTS = 2 * KNOTS + 1  # of a path: its walk; its tilt at the centre, and the tilt's walk
 
 # Fits of thirteen public tables, train on the smaller and predict the larger runs. The shares are those
 # of log(A / N^alpha / E) and log(B / D^beta / E) at the centre ~ N(-1, .6) each.
@@ -76,15 +75,19 @@ class Drift:
     tilt : float
         Variance w of the departure along an iso-FLOP curve, relative to that along compute, for each
         squared e-fold of tokens per parameter. 0.1 is wider and safer for N_opt.
+    shared : float
+        Share of a path's variance that groups under partial pooling have in common.
 
     Raises
     ------
     ValueError
-        If ``decline`` or ``departure`` has no prior, or ``tilt`` is negative or not finite.
+        If ``decline`` or ``departure`` has no prior, ``tilt`` is negative or not finite, or ``shared``
+        is not between 0 and 1.
     """
 
     priors: Mapping[str, Prior] = field(default_factory=lambda: dict(POPULATION))
     tilt: float = 0.06
+    shared: float = 0.5
 
     def __post_init__(self) -> None:
         lacking = [p.name for p in (DECLINE, DEPARTURE) if not isinstance(self.priors.get(p.name), type(p.prior))]
@@ -92,6 +95,8 @@ class Drift:
             raise ValueError(f"Drift(priors=...) needs a prior of {' and '.join(lacking)}, of the default's kind.")
         if not (np.isfinite(self.tilt) and self.tilt >= 0):
             raise ValueError(f"Drift(tilt=...) is a variance ratio, 0 or more, not {self.tilt!r}.")
+        if not 0 <= self.shared <= 1:
+            raise ValueError(f"Drift(shared=...) is a share, 0 to 1, not {self.shared!r}.")
 
 
 @final

@@ -23,7 +23,8 @@ from numpyro.infer.util import constrain_fn, potential_energy
 
 from bayescale import _show
 from bayescale.laws._law import Law
-from bayescale.model.drift import DECLINE, DEPARTURE, PATH, WEIGHTS, Drift, declining
+from bayescale.model import path
+from bayescale.model.drift import DECLINE, DEPARTURE, WEIGHTS, Drift, declining
 from bayescale.model.noise import Noise, StudentT
 from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups
 from bayescale.parameter import Fixed, Parameter, Prior
@@ -41,12 +42,16 @@ class Joint:
     kinds: tuple[tuple[str, Kind], ...]
     fixed: frozenset[str]
     n_groups: int
-    drift: bool = False  # with complete pooling only
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All unknowns, the law's first, then the noise's, then the drift's."""
-        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.drift else ()))
+        """All unknowns but a path's weights, the law's first, then the noise's, then the drift's."""
+        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.path else ()))
+
+    @property
+    def path(self) -> Kind | None:
+        """How groups share the path away from the law; None where the law is exact."""
+        return dict(self.kinds).get(path.PATH.name)
 
     @property
     def partial(self) -> tuple[Parameter, ...]:
@@ -87,12 +92,14 @@ class Joint:
         values = self.constrained(self.parameters, x, data)
         letters = self.law.to_coefficients(values, data["reference"])
         of_runs = functools.partial(_of_runs, group=data["group"], n_groups=self.n_groups)
-        run, away = data["run"], 0.0
-        if self.drift:
-            run = declining(run, values[DECLINE.name], data["reference"], self.law.monotone)
-            path = numpyro.sample(PATH, numpyro.distributions.Normal(0.0, 1.0).expand((WEIGHTS,)).to_event(1))
-            away = values[DEPARTURE.name] * (data["columns"] @ path)
-        mean = jnp.log(self.law.loss(of_runs(letters), run)) + away
+        run, paths = data["run"], {}
+        if self.path:
+            decline = of_runs({DECLINE.name: values[DECLINE.name]})[DECLINE.name]
+            run = declining(run, decline, data["reference"], self.law.monotone)
+        mean = jnp.log(self.law.loss(of_runs(letters), run))
+        if self.path:
+            paths, away = self._paths(values, data, data["log_loss"] - mean)
+            mean = mean + of_runs({"s": values[DEPARTURE.name]})["s"] * away
         scatter = self.noise.distribution(mean, of_runs(values), data["se"])
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
             numpyro.sample("log_loss", scatter, obs=data["log_loss"])
@@ -100,9 +107,21 @@ class Joint:
             "x": x,
             "values": values,
             "letters": letters,
+            "paths": paths,
             "mean": mean,
             "log_likelihood": scatter.log_prob(data["log_loss"]),
         }
+
+    def _paths(self, values: Data, data: Data, residual: Any) -> tuple[dict[str, Any], Any]:
+        """Paths by name, as `path.named`, and what they add to each run's log loss (rows,), for s = 1."""
+        kind = self.path
+        assert kind
+        now = self.noise.variance(values, data["pilot"]["se"])
+        sharper = jnp.exp(jnp.log(data["pilot"]["variance"] / now).mean())
+        scale, held = jnp.exp(jnp.log(values[DEPARTURE.name]).mean()), path.PATH.name in self.fixed
+        n = path.count(kind, self.n_groups)
+        weights, away = path.draw(n, data["pilot"]["path"], residual, scale, sharper, held=held)
+        return path.named(weights, kind, data["shared"]), away
 
 
 def _of_runs(values: Mapping[str, Any], group: Any, n_groups: int) -> dict[str, Any]:
@@ -139,12 +158,13 @@ def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
         "between_groups": one,
         "fixed": one,
         "columns": jnp.ones((n_rows, WEIGHTS)),
-        "pilot": no_pilot(joint),
+        "shared": 0.5,
+        "pilot": no_pilot(joint) | ({"path": path.blank(joint.path, joint.n_groups, n_rows)} if joint.path else {}),
     }
 
 
 def no_pilot(joint: Joint) -> dict[str, Any]:
-    """A pilot that knows nothing: the non-centred form."""
+    """A pilot that knows nothing of groups: the non-centred form."""
     n, parts = joint.n_groups, {"law": joint.law.parameters, "noise": joint.noise.parameters}
     counts = {part: len(joint.partial_of(parameters)) for part, parameters in parts.items()}
     blank = {part: {"precision": np.zeros((n, k, k)), "shift": np.zeros((n, k))} for part, k in counts.items()}
@@ -228,8 +248,8 @@ class Model:
     Raises
     ------
     ValueError
-        If a name is not a parameter of this model (the message lists those that are), a prior is of
-        another kind than the parameter's range needs, or a drift is asked for with groups.
+        If a name is not a parameter of this model (the message lists those that are), or a prior is
+        of another kind than the parameter's range needs.
     """
 
     law: Law
@@ -240,16 +260,12 @@ class Model:
 
     def __post_init__(self) -> None:
         known = {p.name: p for p in self.parameters}
-        for name in (*self.priors, *self.pooling.per_parameter):
+        apart = set(self.pooling.per_parameter) - ({path.PATH.name} if self.drift else set())
+        for name in (*self.priors, *apart):
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ValueError(f"No parameter is called {name!r}; this model has {', '.join(known)}.{hint}")
-        if self.drift and not isinstance(self.pooling, Complete):
-            raise ValueError(
-                "A drift is fitted to one group of runs at a time; fit each group's runs with Complete() pooling, "
-                "or all groups together with drift=None."
-            )
         for name, prior in self.priors.items():
             default = known[name].prior
             if isinstance(prior, Fixed):
@@ -271,9 +287,10 @@ class Model:
 
     def joint(self, n_groups: int) -> Joint:
         """The shape of this model on a table with that many groups."""
-        kinds: tuple[tuple[str, Kind], ...] = tuple((p.name, self.pooling.kind(p)) for p in self.parameters)
+        unknown = (*self.parameters, *((path.PATH,) if self.drift else ()))
+        kinds: tuple[tuple[str, Kind], ...] = tuple((p.name, self.pooling.kind(p)) for p in unknown)
         fixed = frozenset(p.name for p in self.parameters if isinstance(self.prior(p), Fixed))
-        return Joint(self.law, self.noise, kinds, fixed, n_groups, self.drift is not None)
+        return Joint(self.law, self.noise, kinds, fixed, n_groups)
 
     def __repr__(self) -> str:
         return _show.text(self)

@@ -39,6 +39,10 @@ class Noise(ABC):
         return values["noise"] ** 2 + se**2
 
     @abstractmethod
+    def precision(self, values: Mapping[str, Any], residual: Any, se: Any) -> Any:
+        """How much a run tells of its mean log loss, given its residual from it: in expectation over others like it."""
+
+    @abstractmethod
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
         """Draw log losses; arrays broadcast."""
 
@@ -52,6 +56,10 @@ class StudentT(Noise):
 
     def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
         return dist.StudentT(values["tail"], mean, jnp.sqrt(self.variance(values, se)))
+
+    def precision(self, values: Mapping[str, Any], residual: Any, se: Any) -> Any:
+        tail, variance = values["tail"], self.variance(values, se)
+        return (tail + 1) / (tail + 3) * (tail + 1) / (tail * variance + residual**2)
 
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
         scale = np.sqrt(self.variance(values, se))
@@ -68,6 +76,9 @@ class Gaussian(Noise):
 
     def distribution(self, mean: Any, values: Mapping[str, Any], se: Any) -> dist.Distribution:
         return dist.Normal(mean, jnp.sqrt(self.variance(values, se)))
+
+    def precision(self, values: Mapping[str, Any], residual: Any, se: Any) -> Any:
+        return np.broadcast_to(1 / self.variance(values, se), np.shape(residual))
 
     def simulate(self, rng: np.random.Generator, mean: Any, values: Mapping[str, Any], se: Any) -> np.ndarray:
         scale = np.sqrt(self.variance(values, se))

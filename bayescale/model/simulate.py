@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bayescale.model.drift import PATH
-from bayescale.model.joint import Joint, no_pilot, sites
+from bayescale.model.joint import Joint, sites
+from bayescale.model.path import PATH
 
 
 def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws: int) -> np.ndarray:
-    """Draw flat unconstrained vectors from the prior: array (draws, d), in the coordinates of `without_pilot`."""
+    """Draw flat unconstrained vectors from the prior: array (draws, d), in the coordinates of `table.without_pilot`."""
     partial = joint.partial
     shapes = sites(joint, len(data["mask"]))
     x: dict[str, np.ndarray] = {}
@@ -26,14 +26,9 @@ def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws
         else:
             loc, spread = data["prior_loc"][p.name], data["prior_spread"][p.name]
             x[p.site] = loc + spread * rng.standard_normal((draws, *shapes[p.site]))
-    if joint.drift:
-        x[PATH] = rng.standard_normal((draws, *shapes[PATH]))
+    if joint.path:
+        x[PATH.site] = rng.standard_normal((draws, *shapes[PATH.site]))
     return np.concatenate([x[site].reshape(draws, -1) for site in shapes], axis=1)
-
-
-def without_pilot(joint: Joint, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data in the non-centred coordinates, which owe nothing to the runs."""
-    return {**data, "pilot": no_pilot(joint)}
 
 
 def runs(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bayescale.model import path
 from bayescale.model.drift import WEIGHTS
-from bayescale.model.joint import Model, no_pilot
+from bayescale.model.joint import Joint, Model, no_pilot
 from bayescale.parameter import Fixed
 
 ROWS = (32, 128, 256, 512)  # padded lengths; beyond the last, multiples of it
@@ -55,7 +56,7 @@ def arrays(
     priors = {p.name: model.prior(p) for p in model.parameters}
     at = {n: v.at(center) for n, v in priors.items() if not isinstance(v, Fixed)}
     f64 = np.float64
-    return {
+    data = {
         "run": {k: pad(np.asarray(run[k], f64), reference[k]) for k in model.law.inputs},
         "reference": {k: f64(reference[k]) for k in model.law.inputs},
         "log_loss": pad(np.log(np.asarray(loss, f64)), float(np.log(center))),
@@ -67,33 +68,33 @@ def arrays(
         "between_groups": {p.name: f64(p.between_groups) for p in model.parameters},
         "fixed": {k: f64(v.value) for k, v in priors.items() if isinstance(v, Fixed)},
         "columns": np.zeros((rows, WEIGHTS)) if columns is None else np.pad(columns, ((0, rows - n), (0, 0))),
-        "pilot": no_pilot(model.joint(n_groups)),
+        "shared": f64(model.drift.shared if model.drift else 0.0),
     }
+    return without_pilot(model.joint(n_groups), data)
 
 
-UNGROUPED = {
-    **{kind: {"precision": np.zeros((1, 0, 0)), "shift": np.zeros((1, 0))} for kind in ("law", "noise")},
-    "variance": np.ones(1),
-    "se": np.zeros(1),
-}
+def without_pilot(joint: Joint, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data in coordinates that owe nothing to the losses."""
+    away = {"path": path.pilot(joint.path, joint.n_groups, data)} if joint.path else {}
+    return {**data, "pilot": no_pilot(joint) | away}
 
 
-def as_one(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of all groups together, as those of an ungrouped model."""
-    return {**data, "group": np.zeros_like(data["group"]), "pilot": UNGROUPED}
+def as_one(data: Mapping[str, Any], joint: Joint) -> dict[str, Any]:
+    """The data of all groups together, as those of an ungrouped model, ``joint``."""
+    return without_pilot(joint, {**data, "group": np.zeros_like(data["group"])})
 
 
-def of_group(data: Mapping[str, Any], group: int) -> dict[str, Any]:
-    """The data of one group alone, as those of an ungrouped model; all groups padded to one length."""
+def of_group(data: Mapping[str, Any], group: int, joint: Joint) -> dict[str, Any]:
+    """The data of one group alone, as those of an ungrouped model, ``joint``; all groups padded to one length."""
     counts = np.bincount(data["group"][data["mask"]])
     rows, at = padded(int(counts.max())), np.flatnonzero(data["mask"] & (data["group"] == group))
     pick = np.concatenate([at, np.full(rows - len(at), at[0])])
     by_row = {k: data[k][pick] for k in ("log_loss", "se", "columns")}
-    return {
+    alone = {
         **data,
         **by_row,
         "run": {k: v[pick] for k, v in data["run"].items()},
         "group": np.zeros(rows, np.int32),
         "mask": np.arange(rows) < len(at),
-        "pilot": UNGROUPED,
     }
+    return without_pilot(joint, alone)

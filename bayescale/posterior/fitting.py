@@ -22,9 +22,10 @@ from bayescale.inference._progress import bar
 from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
 from bayescale.model import simulate, table
-from bayescale.model.drift import PATH, Center, Drift
+from bayescale.model.drift import Center, Drift
 from bayescale.model.joint import Joint, Model, describe, unpack
 from bayescale.model.noise import Noise
+from bayescale.model.path import PATH
 from bayescale.model.pooling import Pooling
 from bayescale.parameter import Fixed, Prior
 from bayescale.posterior import _arviz, diagnostics
@@ -195,13 +196,13 @@ def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed
     rng = np.random.default_rng([seed, 0])
     found = _described(joint, draws.z.reshape(-1, d), draws.data)
     prior_z = simulate.prior(joint, draws.data, rng, CHUNK)
-    prior = _described(joint, prior_z, simulate.without_pilot(joint, draws.data))
+    prior = _described(joint, prior_z, table.without_pilot(joint, draws.data))
     t = runs.table
     coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str)}
 
     def sampled(leaves: Mapping[str, np.ndarray], shape: tuple[int, int], last: str = "group") -> xr.Dataset:
         arrays = {k: v.reshape(*shape, *v.shape[1:]) for k, v in leaves.items()}
-        dims = {k: ["weight"] if k == PATH else [last] for k, v in arrays.items() if v.ndim > 2}
+        dims = {k: _dims(k, v.ndim - 2, last) for k, v in arrays.items()}
         return _arviz.dataset(arrays, coords, dims)
 
     keep = np.unique(np.linspace(0, length - 1, max(1, PREDICTIVE // chains)).astype(int))
@@ -240,7 +241,12 @@ def _variables(joint: Joint, found: Mapping[str, Any], n_groups: int, grouped: b
     }
     values = {k: v for k, v in found["values"].items() if k not in letters}
     population = {k: v for k, v in found["x"].items() if k.endswith(("_mean", "_sd"))}
-    return {**letters, **values, **population}
+    return {**letters, **values, **population, **found["paths"]}
+
+
+def _dims(name: str, n: int, last: str) -> list[str]:
+    """Dimensions after chain and draw of a variable that has ``n`` of them."""
+    return [*([last] if n > 1 else []), "weight"] if name.startswith((PATH.name, PATH.site)) else [last][:n]
 
 
 def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ import jax
 import numpy as np
 
 from bayescale import _show
-from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, PATH, WEIGHTS, Center
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, WEIGHTS, Center
 from bayescale.model.joint import Model
+from bayescale.model.path import PATH
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
 from bayescale.posterior.surface import Surface, drifted
@@ -150,12 +151,26 @@ class Posterior:
         letters, values = self._of(self.named(group))
         if self.model.drift is None:
             return Surface(self.law, letters)
-        drawn = self.tree["unconstrained_posterior"].to_dataset()[PATH].to_numpy().reshape(-1, WEIGHTS)
-        weights = drawn * values[DEPARTURE.name][:, None]
+        weights = self._path(group) * values[DEPARTURE.name][:, None]
         weights[:, KNOTS:] *= np.sqrt(self.model.drift.tilt)
         center = Center(**self.info["center"])
         decline = np.broadcast_to(values[DECLINE.name], len(weights))
         return drifted(self.law, letters, decline, weights, center, self.reference)
+
+    def _path(self, group: Group) -> np.ndarray:
+        """Weights of a group's path, for s = 1: array (chains x draws, WEIGHTS)."""
+        draws, drift = self.tree["posterior"].dataset, self.model.drift
+        assert drift
+        if isinstance(group, NewGroup | PopulationMean) and "group" in draws[PATH.name].dims:
+            if f"{PATH.name}_mean" not in draws:
+                raise ValueError(f"Paths are pooled separately: there is no population to draw a {group} from.")
+            common = draws[f"{PATH.name}_mean"].to_numpy().reshape(-1, WEIGHTS)
+            if isinstance(group, PopulationMean):
+                return common
+            rng = np.random.default_rng([self.info["seed"], 2])
+            return common + np.sqrt(1 - drift.shared) * rng.standard_normal(common.shape)
+        own = draws[PATH.name]
+        return (own.sel(group=group) if "group" in own.dims else own).to_numpy().reshape(-1, WEIGHTS)
 
     @functools.cache  # noqa: B019  (a posterior is frozen and few are alive)
     def _of(self, group: Group) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -147,7 +147,7 @@ def _config(posterior: Posterior) -> dict[str, Any]:
             },
             "noise": type(m.noise).__name__,
             "priors": _named_priors(m.priors),
-            "drift": m.drift and {"priors": _named_priors(m.drift.priors), "tilt": m.drift.tilt},
+            "drift": m.drift and {**dataclasses.asdict(m.drift), "priors": _named_priors(m.drift.priors)},
         },
         "rule": posterior.rule.to_dict(),
         "runs": posterior.runs.to_dict() if posterior.runs else None,
@@ -177,7 +177,7 @@ def _model(c: Mapping[str, Any]) -> Model:
     kind = POOLINGS[c["pooling"]["kind"]]
     chosen = kind() if kind is pooling.Complete else kind(c["pooling"]["by"], c["pooling"]["per_parameter"])
     law = dataclasses.replace(laws.get(c["law"]), **c["law_settings"])  # type: ignore[type-var]
-    told = Drift(_priors(drift["priors"]), drift["tilt"]) if drift else None
+    told = Drift(**{**drift, "priors": _priors(drift["priors"])}) if drift else None
     return Model(law, chosen, NOISES[c["noise"]](), _priors(c["priors"]), told)
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bayescale.frontier.frontier import allocate
 from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
-from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, PATH, WEIGHTS, Center, Drift, basis, declining
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, WEIGHTS, Center, Drift, basis, declining
 from bayescale.model.joint import Model
-from bayescale.model.pooling import Partial
+from bayescale.model.path import PATH
 from bayescale.parameter import Normal
 from bayescale.posterior.fitting import fit
 from bayescale.posterior.posterior import Posterior
@@ -40,7 +40,7 @@ def drifting(runs: Any) -> Posterior:
 
 def weights(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights of the path, s, and rho, of every draw."""
-    path = posterior.tree["unconstrained_posterior"].to_dataset()[PATH].to_numpy().reshape(-1, WEIGHTS)
+    path = posterior.tree["posterior"].to_dataset()[PATH.name].to_numpy().reshape(-1, WEIGHTS)
     return path, posterior.values()[DEPARTURE.name], posterior.values()[DECLINE.name]
 
 
@@ -145,7 +145,7 @@ def test_the_prior_is_the_populations_and_the_users_stands_above_it() -> None:
     [
         (lambda: Drift(priors={}), "needs a prior of decline and departure"),
         (lambda: Drift(tilt=-1.0), "0 or more, not -1.0"),
-        (lambda: Model(Chinchilla(), Partial("g"), drift=Drift()), "one group of runs at a time"),
+        (lambda: Drift(shared=1.5), "a share, 0 to 1, not 1.5"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: Any, says: str) -> None:
