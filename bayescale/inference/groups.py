@@ -7,6 +7,7 @@ that is; the rest is Normal arithmetic.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from bayescale.inference import mode
 from bayescale.inference.mode import Mode
-from bayescale.model import path
 from bayescale.model.joint import Joint, size, unpack
 from bayescale.model.noise import SCALE
 from bayescale.model.path import PATH
@@ -25,21 +25,21 @@ from bayescale.model.table import as_one, of_group
 LOG_SD = 0.7
 # Steps, and logs of scatters to try beside the scatter around one law for all, which holds the groups' differences too.
 STEP = np.log(2.0)
+PASSES = 2  # of the search beside paths: the second knows which runs are outliers
 HALVINGS = STEP * np.arange(1, -9, -1)
 
 
 class Normals(NamedTuple):
     """Each group's unknowns as Normals: means (groups, k), covariances (groups, k, k), the priors in them (k,).
 
-    ``scatter`` is that of the runs under which they hold, ``precision`` (rows,) how much each run tells then.
+    ``scatter`` is that of the runs under which they hold.
     """
 
     mean: np.ndarray
     cov: np.ndarray
     loc: np.ndarray
     spread: np.ndarray
-    scatter: float
-    precision: np.ndarray
+    scatter: float = 1.0
 
 
 def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mode:
@@ -53,14 +53,15 @@ def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mo
     else:
         fits = [mode.find(alone, of_group(data, g, alone), rng, starts=2) for g in range(joint.n_groups)]
         cov = np.stack([m.factor @ m.factor.T for m in fits])
-        told = [mode.precision(alone, m.data, *mode.scatter(alone, m.data, m.center)) for m in fits]
-        x, precision = np.stack([m.center for m in fits]), _by_row(data, np.stack(told))
-        groups = Normals(x, cov, *mode.prior_scale(alone, data), 1.0, precision)
+        groups = Normals(np.stack([m.center for m in fits]), cov, *mode.prior_scale(alone, data))
     center, factor, pilot = _assemble(joint, data, groups)
+    data = {**data, "pilot": pilot}
+    if joint.path:
+        center, factor, data = _beside_paths(joint, data, center, factor)
     # Separate groups are as Normal as their own fits; a population's sds never are, and the pilot sees to the rest.
     whitens = all(m.whitens for m in fits)
     told, agree = sum(m.converged for m in fits), sum(m.agree for m in fits)
-    return Mode(center, factor, {**data, "pilot": pilot}, told, agree, whitens, skewed=bool(joint.partial))
+    return Mode(center, factor, data, told, agree, whitens, skewed=bool(joint.partial))
 
 
 def _alone(joint: Joint, held: frozenset[str] = frozenset()) -> Joint:
@@ -98,13 +99,13 @@ def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
     if free:
         values[SCALE.name] = np.exp(scatter)
     fits = [_at_each(given, of_group(near, g, given), values, len(scatter)) for g in range(joint.n_groups)]
-    evidence, mean, cov, precision = (np.stack(part) for part in zip(*fits, strict=True))
+    evidence, mean, cov = (np.stack(part) for part in zip(*fits, strict=True))
     likely = evidence.sum(0)
     if free:
         likely -= 0.5 * ((scatter - data["prior_loc"][SCALE.name]) / data["prior_spread"][SCALE.name]) ** 2
     best = int(np.clip(likely.argmax(), 1, len(scatter) - 2))
     x, none = np.tile(at, (joint.n_groups, 1)), np.zeros((joint.n_groups, len(at), len(at)))
-    out = Normals(x, none, *prior, np.exp(scatter[best]), _by_row(data, precision[:, best]))
+    out = Normals(x, none, *prior, np.exp(scatter[best]))
     law = [column[name] for name in _columns(given, data)]
     out.mean[:, law] = mean[:, best]
     out.cov[np.ix_(range(joint.n_groups), law, law)] = cov[:, best]
@@ -123,29 +124,19 @@ def _around(joint: Joint, data: Mapping[str, Any], whole: Mode) -> Normals:
 
 
 def _at_each(joint: Joint, data: Mapping[str, Any], fixed: Mapping[str, np.ndarray], n: int) -> tuple:
-    """Log evidence (n,), modes (n, k), covariances (n, k, k) of one group's law, precisions, at each value of noise."""
+    """Log evidence (n,), modes (n, k) and covariances (n, k, k) of one group's law, at each value of the noise."""
     loc, spread = mode.prior_scale(joint, data)
     point, u, out = mode.curvature(joint), np.zeros_like(loc), []
     for i in range(n):
         now = {**data, "fixed": {**data["fixed"], **{k: v[i] for k, v in fixed.items()}}}
         if joint.path:
-            now = mode.told(joint, now, *mode.typical(joint, now))
+            now = mode.told(joint, now, mode.typical(joint, now), np.zeros(len(data["mask"])))
         here = jax.device_put(now)
         z, energy, _ = mode.descend(lambda z, here=here: point(z, here), loc, spread, u)
         factor = mode.factor_of(np.asarray(point(z, here)[2]), spread)
         u = (z - loc) / spread
-        told = mode.precision(joint, now, *mode.scatter(joint, now, z))
-        out.append((-energy + np.linalg.slogdet(factor)[1], z, factor @ factor.T, told))
+        out.append((-energy + np.linalg.slogdet(factor)[1], z, factor @ factor.T))
     return tuple(np.array(part) for part in zip(*out, strict=True))
-
-
-def _by_row(data: Mapping[str, Any], by_group: np.ndarray) -> np.ndarray:
-    """Of `table.of_group`'s rows (groups, rows of a group), those of the whole table."""
-    out = np.zeros(len(data["mask"]))
-    for g, own in enumerate(by_group):
-        at = np.flatnonzero(data["mask"] & (data["group"] == g))
-        out[at] = own[: len(at)]
-    return out
 
 
 def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
@@ -171,8 +162,6 @@ def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[n
     members = [data["se"][data["mask"] & (data["group"] == g)] for g in range(joint.n_groups)]
     se = np.array([np.sqrt(np.mean(m**2)) for m in members])
     pilot = {**data["pilot"], "se": se, "variance": joint.noise.variance({SCALE.name: groups.scatter}, se)}
-    if joint.path:
-        pilot["path"] = path.pilot(joint.path, joint.n_groups, data, groups.precision)
     for kind, members in (("law", joint.law.parameters), ("noise", joint.noise.parameters)):
         shared = [p for p in members if p in partial]
         if not shared:
@@ -188,6 +177,37 @@ def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[n
             at = index[f"{p.site}_sd"]
             center[at], factor[at, at] = np.log(sd), LOG_SD
     return center, factor, pilot
+
+
+def _beside_paths(
+    joint: Joint, data: dict[str, Any], center: np.ndarray, factor: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Center and factor at the mode with the paths at what the runs tell, given the sds between groups.
+
+    What paths have in common ties the groups' laws together, which each group's own runs do not show.
+    """
+    held = dataclasses.replace(joint, fixed=joint.fixed | {PATH.name})
+    rows, n = len(data["mask"]), size(held, len(data["mask"]))
+    index = unpack(held, np.arange(n), rows)
+    free = np.setdiff1d(np.arange(n), [int(i) for name, i in index.items() if name.endswith("_sd")])
+    whole, both, point = center[:n].copy(), np.ix_(free, free), mode.curvature(held)
+    values, residual = mode.scatter(held, data, whole)[0], np.zeros(rows)
+    for _ in range(PASSES):
+        data = mode.told(held, data, values, residual)
+        here = jax.device_put(data)
+
+        def at(z: np.ndarray, here: Any = here) -> Any:
+            whole[free] = z
+            value, slope, curve = (np.asarray(a) for a in point(whole, here))
+            return value, slope[free], curve[both]
+
+        spread = np.sqrt((factor[:n, :n] ** 2).sum(1))[free]
+        z, _, _ = mode.descend(at, whole[free].copy(), spread, np.zeros(len(free)))
+        curve = at(z)[2]
+        values, residual = mode.scatter(held, data, whole)
+    factor = factor.copy()
+    factor[both] = mode.factor_of(curve, spread)
+    return np.concatenate([whole, center[n:]]), factor, data
 
 
 def _told(x: np.ndarray, cov: np.ndarray, loc: np.ndarray, spread: np.ndarray) -> dict[str, np.ndarray]:

@@ -93,7 +93,7 @@ def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts
 def _beside_path(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts: int) -> Mode:
     """The mode of all else, with the path at what the runs tell given that; around there the path is Normal."""
     held = dataclasses.replace(joint, fixed=joint.fixed | {PATH.name})
-    data = told(held, data, *typical(held, data))
+    data = told(held, data, typical(held, data), np.zeros(len(data["mask"])))
     data = told(held, data, *scatter(held, data, find(held, data, rng, starts).center))
     m = find(held, data, rng, starts)
     n = size(joint, len(data["mask"])) - len(m.center)
@@ -102,32 +102,28 @@ def _beside_path(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator
 
 
 def told(joint: Joint, data: Mapping[str, Any], values: Mapping[str, Any], residual: np.ndarray) -> dict[str, Any]:
-    """The data with a pilot of the path of an ungrouped model, from noise (1,) and residuals (rows,) of log loss."""
-    se = np.sqrt(np.mean(data["se"][data["mask"]] ** 2, keepdims=True))
-    away = path.pilot("complete", 1, data, precision(joint, data, values, residual))
-    pilot = {**data["pilot"], "path": away, "se": se, "variance": joint.noise.variance(values, se)}
-    return {**data, "pilot": pilot}
+    """The data with a pilot of the paths, from the groups' noise (groups,) and residuals (rows,) of log loss."""
+    group, mask, groups = data["group"], data["mask"], range(joint.n_groups)
+    se = np.sqrt([np.mean(data["se"][mask & (group == g)] ** 2) for g in groups])
+    precision = joint.noise.precision({k: v[group] for k, v in values.items()}, residual, data["se"])
+    away = path.pilot(joint.path or "complete", len(se), data, precision, joint.noise.variance(values, se))
+    return {**data, "pilot": {**data["pilot"], "path": away, "se": se}}
 
 
-def precision(joint: Joint, data: Mapping[str, Any], values: Mapping[str, Any], residual: np.ndarray) -> np.ndarray:
-    """How much each run (rows,) tells of its mean log loss."""
-    return np.asarray(joint.noise.precision(values, residual, data["se"]))
-
-
-def typical(joint: Joint, data: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Noise (1,) at the prior's medians, and residuals of nothing (rows,): before any fit."""
+def typical(joint: Joint, data: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Noise (groups,) at the prior's medians."""
     fixed, loc = data["fixed"], data["prior_loc"]
-    values = {
-        p.name: np.full(1, fixed[p.name] if p.name in joint.fixed else p.prior.constrain(loc[p.name], np))
+    return {
+        p.name: np.full(joint.n_groups, fixed[p.name] if p.name in joint.fixed else p.prior.constrain(loc[p.name], np))
         for p in joint.noise.parameters
     }
-    return values, np.zeros(len(data["mask"]))
 
 
 def scatter(joint: Joint, data: Mapping[str, Any], z: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Noise (1,) and residuals (rows,) at a flat vector of an ungrouped model."""
+    """Noise (groups,) and residuals (rows,) of log loss at a flat vector."""
     found = describe(joint)(z[None], data)
-    values = {p.name: np.reshape(found["values"][p.name], 1) for p in joint.noise.parameters}
+    noise = {p.name: np.ravel(found["values"][p.name]) for p in joint.noise.parameters}
+    values = {name: np.broadcast_to(v, (joint.n_groups,)) for name, v in noise.items()}
     return values, data["log_loss"] - np.asarray(found["mean"][0])
 
 

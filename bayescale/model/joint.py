@@ -116,11 +116,12 @@ class Joint:
         """Paths by name, as `path.named`, and what they add to each run's log loss (rows,), for s = 1."""
         kind = self.path
         assert kind
+        told = data["pilot"]["path"]
         now = self.noise.variance(values, data["pilot"]["se"])
-        sharper = jnp.exp(jnp.log(data["pilot"]["variance"] / now).mean())
+        sharper = jnp.exp(jnp.log(told["variance"] / now).mean())
         scale, held = jnp.exp(jnp.log(values[DEPARTURE.name]).mean()), path.PATH.name in self.fixed
         n = path.count(kind, self.n_groups)
-        weights, away = path.draw(n, data["pilot"]["path"], residual, scale, sharper, held=held)
+        weights, away = path.draw(n, told, residual, scale, sharper, held=held)
         return path.named(weights, kind, data["shared"]), away
 
 

@@ -56,15 +56,21 @@ def design(kind: Kind, n_groups: int, data: Mapping[str, Any]) -> np.ndarray:
 
 
 def pilot(
-    kind: Kind, n_groups: int, data: Mapping[str, Any], precision: np.ndarray | None = None
+    kind: Kind,
+    n_groups: int,
+    data: Mapping[str, Any],
+    precision: np.ndarray | None = None,
+    variance: np.ndarray | float = 1.0,
 ) -> dict[str, np.ndarray]:
     """What runs of a ``precision`` (rows,) of log loss tell of the weights; None: nothing, u is the weights rotated.
+
+    ``variance`` is that of the scatter of each group's runs (groups,) at which they are as precise.
 
     Returns
     -------
     dict
         ``precision`` (rows,); ``vectors`` V (n, n), those that matter to the runs first; ``seen``, design x V
-        (rows, at most rows or n); ``values`` l of those.
+        (rows, at most rows or n); ``values`` l of those; ``variance``.
     """
     by_weight, mask = design(kind, n_groups, data), data["mask"]
     told = np.where(mask, 0.0 if precision is None else precision, 0.0)
@@ -76,6 +82,7 @@ def pilot(
         "vectors": vectors.T,
         "seen": seen,
         "values": np.zeros_like(values) if precision is None else values**2,
+        "variance": np.broadcast_to(np.asarray(variance, float), (n_groups,)),
     }
 
 
@@ -88,6 +95,7 @@ def blank(kind: Kind, n_groups: int, rows: int) -> dict[str, np.ndarray]:
         "vectors": np.eye(n),
         "seen": np.zeros((rows, seen)),
         "values": np.zeros(seen),
+        "variance": np.ones(n_groups),
     }
 
 

@@ -11,10 +11,12 @@ at 100 times the largest budget.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
+import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -93,6 +95,7 @@ def simulate(number: int, design: str) -> dict[str, float]:
     true, drawn = of_first_group(truth), of_first_group(fit)
     low, high = np.quantile(drawn["n_opt"], [0.05, 0.95])
     return {
+        "number": number,
         **{k: float((drawn[k][keep] < true[k]).sum()) for k in QUANTITIES},
         "covered": float(low <= true["n_opt"][0] <= high),
         "divergences": float(draws.stats["diverging"].sum()),
@@ -121,11 +124,18 @@ def band_violation(ranks: np.ndarray, level: float = 0.99, sets: int = 4000) -> 
     return float(smallest(counts(ranks))), float(np.quantile(uniform, 1 - level))
 
 
-def study(design: str, simulations: int, processes: int) -> pd.DataFrame:
-    """All simulations of one design, in separate processes."""
+def study(design: str, simulations: int, processes: int, keep: Path) -> pd.DataFrame:
+    """All simulations of one design, in separate processes; each is written to a file as it ends, and read from there.
+
+    So that a study which was stopped goes on where it was.
+    """
+    file = keep / f"{design}.jsonl"
+    done = {json.loads(line)["number"] for line in file.read_text().splitlines()} if file.exists() else set()
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return pd.DataFrame(pool.map(partial(simulate, design=design), range(simulations), chunksize=10))
+    with ProcessPoolExecutor(processes, mp_context=context) as pool, file.open("a") as out:
+        for job in as_completed(pool.submit(simulate, n, design) for n in range(simulations) if n not in done):
+            print(json.dumps(job.result()), file=out, flush=True)
+    return pd.read_json(file, lines=True)
 
 
 def report(found: pd.DataFrame) -> pd.DataFrame:
@@ -142,11 +152,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--simulations", type=int, default=400)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--keep", type=Path, default=Path(tempfile.mkdtemp()), help="folder of what is done already")
     parser.add_argument("--designs", nargs="*", default=["isoflop", "grouped"])
     options = parser.parse_args()
     for design in options.designs:
         began = time.perf_counter()
-        found = study(design, options.simulations, options.processes)
+        found = study(design, options.simulations, options.processes, options.keep)
         print(f"\n{design}: {len(found)} simulations in {time.perf_counter() - began:.0f} s; ", end="")
         print(f"fits with divergences {int((found['divergences'] > 0).sum())}, whitened {found['whitened'].mean():.2f}")
         share, error = found["covered"].mean(), np.sqrt(0.9 * 0.1 / len(found))

@@ -13,7 +13,6 @@ from bayescale.laws.chinchilla import Chinchilla
 from bayescale.model import path, table
 from bayescale.model.drift import DEPARTURE, Drift
 from bayescale.model.joint import Joint, Model, describe, potential, size
-from bayescale.model.path import PATH
 from bayescale.model.pooling import Complete, NewGroup, Partial, Pooling, PopulationMean, Separate
 from bayescale.posterior.fitting import arrays_of, fit
 from bayescale.runs.read import read_runs
@@ -36,8 +35,8 @@ def told(joint: Joint, data: Any) -> dict[str, Any]:
     """The data with the pilot of runs that scatter by a percent, some less, some more."""
     rng = np.random.default_rng(0)
     precision = 1e4 * rng.uniform(0.1, 2.0, len(data["mask"]))
-    away = path.pilot(joint.path or "complete", joint.n_groups, data, precision)
-    return {**data, "pilot": {**data["pilot"], "path": away, "variance": np.full(joint.n_groups, 1e-4)}}
+    away = path.pilot(joint.path or "complete", joint.n_groups, data, precision, 1e-4)
+    return {**data, "pilot": {**data["pilot"], "path": away}}
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=str)
@@ -64,7 +63,8 @@ def test_any_pilot_gives_the_same_density(runs: Any, pooling: Pooling) -> None:
         noise = np.asarray(found["values"]["noise"]).reshape(6, -1)
         sharper = np.exp(np.log(1e-4 / noise**2).mean(1))
         volume = 0.5 * np.log1p((s**2 * sharper)[:, None] * piloted["pilot"]["path"]["values"]).sum(1)
-        gained = [float(potential(joint)(a, piloted)) - float(potential(joint)(b, data)) for a, b in zip(z, plain)]
+        pairs = zip(z, plain, strict=True)
+        gained = [float(potential(joint)(a, piloted)) - float(potential(joint)(b, data)) for a, b in pairs]
     assert np.asarray(gained) - volume == pytest.approx(0.0, abs=1e-6)
 
 
@@ -76,8 +76,7 @@ def test_given_the_law_u_is_standard_normal_where_noise_is_normal(runs: Any) -> 
     z = 0.3 * np.random.default_rng(2).standard_normal(size(joint, len(data["mask"])))
     n = path.count("partial", 2) * path.WEIGHTS
     precise = np.full(len(data["mask"]), 1e4)
-    away = path.pilot("partial", 2, data, precise)
-    data = {**data, "pilot": {**data["pilot"], "path": away, "variance": np.full(2, 1e-4)}}
+    data = {**data, "pilot": {**data["pilot"], "path": path.pilot("partial", 2, data, precise, 1e-4)}}
     with jax.enable_x64(True):
         at = [float(potential(joint)(np.concatenate([z[:-n], u]), data)) for u in (np.zeros(n), *np.eye(n)[[0, 3, 50]])]
     assert np.subtract(at[1:], at[0]) == pytest.approx(0.5, abs=1e-6)
@@ -111,4 +110,3 @@ def test_the_weights_that_runs_do_not_see_are_left_alone(runs: Any) -> None:
     w = np.random.default_rng(3).standard_normal(design.shape[1])
     seen = away["seen"] @ (away["vectors"].T @ w)[: away["seen"].shape[1]]
     assert seen[data["mask"]] == pytest.approx((design @ w)[data["mask"]])
-    assert PATH.site == "raw_path"
