@@ -3,6 +3,7 @@ from .frontier.frontier import Frontier as Frontier
 from .frontier.frontier import allocate as allocate
 from .frontier.sensitivity import sensitivity as sensitivity
 from .inference.devices import use_compile_cache as use_compile_cache
+from .inference.huber import Huber as Huber
 from .inference.laplace import Laplace as Laplace
 from .inference.nuts import NUTS as NUTS
 from .inference.prior import FromPrior as FromPrior

@@ -114,7 +114,7 @@ def priors(law: Law, noise: Noise, fix: Iterable[str], prior: Iterable[str]) -> 
 
 def engine(name: str, settings: Mapping[str, Any]) -> Engine:
     """The engine with the settings that were given; a usage error for one that it does not have."""
-    kind = {"nuts": bs.NUTS, "laplace": bs.Laplace, "prior": bs.FromPrior}[name]
+    kind = {"nuts": bs.NUTS, "laplace": bs.Laplace, "prior": bs.FromPrior, "huber": bs.Huber}[name]
     given = {k: v for k, v in settings.items() if v is not None and v is not False}
     for setting in given.keys() - {f.name for f in dataclasses.fields(kind)}:
         raise typer.BadParameter(f"--{setting.replace('_', '-')} is no setting of the engine {name!r}.")

@@ -159,4 +159,4 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _used_runs(posterior: Posterior) -> bool:
-    return posterior.info["engine"] in ("nuts", "laplace")
+    return posterior.info["engine"] in ("nuts", "laplace", "huber")

@@ -124,8 +124,8 @@ def fit(
     ] = [],
     fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold a parameter at a value: alpha=0.35.")] = [],
     engine: Annotated[
-        Literal["nuts", "laplace", "prior"],
-        typer.Option(help="Sample; or a quick approximation; or draws of the prior, which use no run."),
+        Literal["nuts", "laplace", "prior", "huber"],
+        typer.Option(help="Sample; a quick approximation; draws of the prior; or a bootstrap of Huber's fit."),
     ] = "nuts",
     chains: Annotated[int | None, typer.Option(metavar="K", help="Chains of NUTS, 4 unless given.")] = None,
     draws: Annotated[int | None, typer.Option(metavar="K", help="Draws kept of each chain, 1000 unless given.")] = None,

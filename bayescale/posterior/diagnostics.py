@@ -16,6 +16,7 @@ from bayescale.posterior import _arviz
 
 Status = Literal["PASS", "FAIL", "UNKNOWN"]
 R_HAT, ESS, BFMI = 1.01, 400, 0.3
+CONVERGED = 0.99  # share of searches that end at a minimum: the others could move a 90 % interval's ends
 SATURATED = 0.01  # share of trajectories that may end at the tree-depth limit: it costs speed, not correctness
 
 
@@ -73,14 +74,30 @@ def sampler(draws: xr.Dataset, stats: xr.Dataset, info: Mapping[str, Any]) -> tu
     )
 
 
-def approximate(engine: str) -> tuple[Check, ...]:
-    """The one check of an engine that does not sample the posterior: never passed."""
+def approximate(engine: str, info: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Checks of an engine that does not sample the posterior: the first is never passed.
+
+    Parameters
+    ----------
+    engine : str
+        Its name.
+    info : mapping
+        Its record; shares of searches that ended at a minimum, by name, are in ``converged`` where it has any.
+    """
     advice = {
         "laplace": "a Normal approximation at the mode, for a quick look; fit with NUTS before deciding",
         "prior": "draws of the prior: no run has been used",
         "published": "one published point without uncertainty",
+        "huber": "a bootstrap of Huber's fit, not a posterior; no prior was used",
     }
-    return (Check("engine", None, "sampled by NUTS", "UNKNOWN", advice[engine]),)
+    never = Check("engine", None, "sampled by NUTS", "UNKNOWN", advice[engine])
+    return (never, *(_searches(name, share) for name, share in info.get("converged", {}).items()))
+
+
+def _searches(name: str, share: float) -> Check:
+    stuck = "the runs do not tell the law's parameters apart, or not without some of them; hold one with Fixed(value)"
+    enough = share >= CONVERGED
+    return Check(f"converged, {name}", share, f"{CONVERGED}", "PASS" if enough else "FAIL", "" if enough else stuck)
 
 
 def _worst(found: xr.Dataset, *, largest: bool) -> tuple[float, str]:

@@ -71,7 +71,7 @@ def fit(
         How the law fails beyond its runs, told by other tables: forecasts and plans that are wider, and
         say more at scale. None: the law alone, as published fits are. With complete pooling only.
     engine : Engine, optional
-        ``NUTS(...)`` (default), ``Laplace(...)`` or ``FromPrior(...)``, with its settings.
+        ``NUTS(...)`` (default), ``Laplace(...)``, ``FromPrior(...)`` or ``Huber(...)``, with its settings.
     seed : int, optional
         Seed of everything random; drawn, logged and stored when not given. The same seed, table and
         settings give the same draws bit for bit on one machine.
@@ -88,17 +88,19 @@ def fit(
     Raises
     ------
     ValueError
-        For an unknown column, parameter or setting; before anything is sampled.
+        For an unknown column, parameter or setting, or priors that the engine does not read; before
+        anything is sampled.
     """
     model = _model(law, pooling, noise, priors, drift)
     check_metadata(metadata or {})
     label, groups = _groups(model, runs)
+    engine = engine or NUTS()
     joint, data = arrays_of(model, runs)
+    data |= _clusters(engine, model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
         log.warning("%s", w)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else _seed(seed)
-    engine = engine or NUTS()
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
     began = time.perf_counter()
     with bar() if progress is None else contextlib.nullcontext(progress) as told:
@@ -136,6 +138,20 @@ def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) 
     if not isinstance(law, Law):
         raise TypeError(f"fit(runs, law): a law is a value such as Chinchilla(), not {law!r}.")
     return Model(law, **given)
+
+
+def _clusters(engine: Engine, model: Model, runs: Runs) -> dict[str, Any]:
+    """Labels that the engine reads beside the model's data; priors that it would not read are refused."""
+    unread = [f"{k}={v!r}" for k, v in model.priors.items() if not isinstance(v, Fixed)]
+    if unread and not engine.reads_priors:
+        raise ValueError(
+            f"{type(engine).__name__}(...) reads no priors: {', '.join(unread)} would change nothing. "
+            "Leave them out, hold a parameter with Fixed(value), or fit with NUTS."
+        )
+    if engine.cluster is None:
+        return {}
+    label, names = runs.labels(engine.cluster)
+    return {"cluster": np.searchsorted(names, label)}
 
 
 def _seed(seed: int) -> int:
@@ -251,7 +267,7 @@ def _dims(name: str, n: int, last: str) -> list[str]:
 
 def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:
     if engine.approximate:
-        return diagnostics.approximate(engine.name)
+        return diagnostics.approximate(engine.name, info)
     coordinates = tree["unconstrained_posterior"].to_dataset()
     draws = coordinates[[k for k in coordinates if not str(k).endswith("_offset")]]
     found = tree["posterior"].to_dataset()

@@ -35,7 +35,7 @@ Group = str | NewGroup | PopulationMean | None
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """Draws from a posterior (or, marked as such, from an approximation or a prior).
+    """Draws from a posterior (or, marked as such, from an approximation, a bootstrap or a prior).
 
     Attributes
     ----------

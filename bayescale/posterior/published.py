@@ -47,6 +47,6 @@ def published(name: str) -> Posterior:
         "largest": dict(c.largest),
         "loss_unit": "nats per token",
     }
-    checks = diagnostics.approximate("published")
+    checks = diagnostics.approximate("published", {})
     tree = xr.DataTree.from_dict({"posterior": letters})
     return Posterior(tree, Model(laws.get(c.law)), None, FlopsRule(6.0), checks, info, {"name": name})

@@ -19,11 +19,14 @@ from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import Forecast
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import (
+    ENGINES,
     amount,
     between,
     count,
     digits,
+    drawn_from,
     equation,
+    estimate,
     interval,
     kind,
     number,
@@ -31,17 +34,12 @@ from bayescale.report.words import (
     prior_cells,
     problem,
     reach,
+    resampled,
     some,
     status,
 )
 
 ROWS = 10  # rows of a table and groups of a result that are shown; the rest is in to_dataframe()
-ENGINES = {
-    "nuts": "sampled by NUTS",
-    "laplace": "APPROXIMATE: Laplace's Normal at the mode, not the posterior",
-    "prior": "PRIOR: no run has been used",
-    "published": "PUBLISHED: one point, without uncertainty",
-}
 HOW_TO_CHANGE = "change a prior by its name: priors={'alpha': LogNormal(0.35, 0.2)}, or hold it: Fixed(0.35)"
 NUMBERS_OF = {"n_params": ("N", "parameters"), "n_tokens": ("D", "tokens")}
 
@@ -58,10 +56,10 @@ def _posterior(posterior: Posterior) -> Page:
     shown = summary["results"][:ROWS]
     return Page(
         status(posterior.status, posterior.checks),
-        f"Posterior, diagnostics {posterior.status}: {equation(posterior.model)}",
+        f"{drawn_from(posterior).capitalize()}, diagnostics {posterior.status}: {equation(posterior.model)}",
         tuple(_about(posterior)),
         [
-            *(_letters(row, summary["level"]) for row in shown),
+            *(_letters(row, summary["level"], drawn_from(posterior)) for row in shown),
             *_left_over(len(summary["results"]) - len(shown), "group", "summary()"),
             Notes("Diagnostics", tuple(map(str, posterior.checks))),
             *_notes("The design cannot tell", [_finding(f) for f in posterior.info.get("design", ())]),
@@ -109,12 +107,14 @@ def _engine(posterior: Posterior) -> list[str]:
     how = ENGINES[info["engine"]]
     if info["engine"] == "published":
         return [how, info["source"], *(f"{name}: {meaning}" for name, meaning in info["conventions"].items())]
+    if "resampled" in info:
+        return [f"{how}: {resampled(info)}", estimate(info)]
     drawn = f"{amount(info['chains'], 'chain')} of {amount(info['draws'], 'draw')}, seed {info['seed']}"
     divergences = [c.value for c in posterior.checks if c.name == "divergences" and c.value is not None]
     return [f"{how}: {drawn}" + (f", {amount(int(divergences[0]), 'divergence')}" if divergences else "")]
 
 
-def _letters(row: dict[str, Any], level: float) -> Table:
+def _letters(row: dict[str, Any], level: float, of: str) -> Table:
     group = f"Group {printable(row['group'])}, {amount(row['n_runs'], 'run')}: " if row["group"] is not None else ""
     point = all(q["lower"] == q["upper"] for q in row["quantities"].values())
     ends = ("median",) if point else ("median", "lower", "upper")
@@ -124,7 +124,7 @@ def _letters(row: dict[str, Any], level: float) -> Table:
         rows.append((name, *(number(q[end], n) for end in ends), q["unit"]))
     if point:
         return Table(f"{group}one value, no interval", ("", "value", "unit"), tuple(rows))
-    return Table(f"{group}posterior median and {kind(level)} interval", ("", *ends, "unit"), tuple(rows))
+    return Table(f"{group}{of} median and {kind(level)} interval", ("", *ends, "unit"), tuple(rows))
 
 
 def _finding(finding: dict[str, Any]) -> str:

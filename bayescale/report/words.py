@@ -7,7 +7,8 @@ written as ``-``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bayescale.frontier.frontier import FAR, Frontier
 from bayescale.laws._law import Law
@@ -15,11 +16,19 @@ from bayescale.model.joint import Model
 from bayescale.model.pooling import Pooling
 from bayescale.parameter import Fixed, Parameter, Prior
 from bayescale.posterior.diagnostics import Check
+from bayescale.posterior.posterior import Posterior
 
 NONE = "-"
 # Names of magnitudes end at the trillion: beyond it they mean different things in different languages.
 MAGNITUDES = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " K"))
 PLAIN = (1e-4, 1e6)  # between these a number is written out, elsewhere with an exponent
+ENGINES = {
+    "nuts": "sampled by NUTS",
+    "laplace": "APPROXIMATE: Laplace's Normal at the mode, not the posterior",
+    "prior": "PRIOR: no run has been used",
+    "published": "PUBLISHED: one point, without uncertainty",
+    "huber": "BOOTSTRAP: Huber's fit to resamples, not a posterior; no prior used",
+}
 MOST_NAMED = 4  # of the names in one sentence
 
 
@@ -137,6 +146,24 @@ def between(parameter: Parameter, pooling: Pooling) -> str:
 def law_name(law: Law, drifts: bool) -> str:
     """The law, and whether what is shown admits that it is not exact."""
     return type(law).__name__ + (" with drift" if drifts else "")
+
+
+def drawn_from(posterior: Posterior) -> str:
+    """What the draws are called: those of a posterior, or the replicates of a bootstrap."""
+    return "bootstrap" if "resampled" in posterior.info else "posterior"
+
+
+def resampled(info: Mapping[str, Any]) -> str:
+    """How a bootstrap was made: ``500 resamples of 9 clusters by 'budget', seed 1``."""
+    by = info["resampled"]["by"]
+    units = amount(info["resampled"]["units"], "run" if by is None else "cluster") + (f" by {by!r}" if by else "")
+    return f"{amount(info['draws'], 'resample')} of {units}, seed {info['seed']}"
+
+
+def estimate(info: Mapping[str, Any]) -> str:
+    """The one fit to all runs that a bootstrap is about."""
+    letters = ", ".join(f"{name} {number(value, 4)}" for name, value in info["estimate"].items())
+    return f"fit to all runs: {letters}; sum of Huber's loss {number(info['objective'], 7)}"
 
 
 def equation(model: Model) -> str:

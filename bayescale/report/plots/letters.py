@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter
 from bayescale.parameter import Quantity
 from bayescale.posterior.posterior import Posterior
 from bayescale.report.plots import canvas
-from bayescale.report.words import kind
+from bayescale.report.words import drawn_from, kind
 
 BINS, SMOOTH = 60, 2.5  # cells along an axis, and the kernel's width in cells
 INNER = 0.5
@@ -171,7 +171,12 @@ def _head(grid: np.ndarray, posterior: Posterior, level: float, colour: dict[Any
     passed = posterior.status == "PASS"
     warning = "" if passed else f"{posterior.status}: do not decide on this fit\n"
     text = (
-        (0.95, f"{warning}Posterior of {type(posterior.law).__name__}", 11, canvas.INK if passed else canvas.WARNING),
+        (
+            0.95,
+            f"{warning}{drawn_from(posterior).capitalize()} of {type(posterior.law).__name__}",
+            11,
+            canvas.INK if passed else canvas.WARNING,
+        ),
         (
             0.82 if passed else 0.68,
             f"diagonal: median and {kind(level)} interval\n"

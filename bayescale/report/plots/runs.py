@@ -14,7 +14,7 @@ from bayescale.posterior.checks import outliers
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import predict
 from bayescale.report.plots import canvas
-from bayescale.report.words import amount, count, kind
+from bayescale.report.words import amount, count, drawn_from, kind
 
 CURVES, POINTS = 6, 50  # model sizes drawn at most, and points of each curve
 SAME_SIZE = 1.05  # sizes within 5 % are drawn as one
@@ -86,7 +86,7 @@ def plot_fit(posterior: Posterior, *, group: str | None = None, level: float = 0
     canvas.title(
         ax,
         f"{type(posterior.law).__name__} against {amount(len(runs), 'run')}{who}",
-        f"curves: posterior median of the mean loss at one size, {kind(level)} band",
+        f"curves: {drawn_from(posterior)} median of the mean loss at one size, {kind(level)} band",
         posterior.status,
     )
     return ax
@@ -140,7 +140,7 @@ def plot_residuals(posterior: Posterior, *, against: str = "flop", level: float 
     ax.set_ylabel("log loss minus the law's, x 100 (%)")
     if posterior.groups:
         ax.legend(fontsize=canvas.SMALL, frameon=False)
-    caption = f"posterior medians; grey: {kind(level)} interval of a new run at the same inputs"
+    caption = f"{drawn_from(posterior)} medians; grey: {kind(level)} interval of a new run at the same inputs"
     canvas.title(
         ax, f"Residuals of {amount(len(table), 'run')} from {type(posterior.law).__name__}", caption, posterior.status
     )
