@@ -20,7 +20,7 @@ from bayescale.runs.table import Runs
 
 __all__ = ["load", "names"]
 
-FILES = {"simulated": "demo.csv", "stdlib": "stdlib.csv"}
+FILES = {"simulated": "simulated.csv", "stdlib": "stdlib.csv"}
 
 SIMULATED = (
     "SIMULATED under the law of Besiroglu et al. 2024: none of these losses is of a trained model.",
