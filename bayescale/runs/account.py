@@ -15,7 +15,7 @@ from bayescale.runs.number import shown
 from bayescale.runs.reading import Reading, Suspicion
 from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
-from bayescale.runs.units import UNITS, loss_unit_of
+from bayescale.runs.units import UNITS, is_bytes, loss_unit_of
 
 KEPT = "column of the source, kept as it is"
 
@@ -69,9 +69,9 @@ def reading_notes(reading: Reading, settings: Settings) -> list[Note]:
     notes += [f"Also recognised: {', '.join(hints)}."] if hints else []
     notes += [] if "run" in reading.heads else [_unnamed(reading)]
     for name, head in reading.heads.items():
-        if name in UNITS and head.scale != 1:
+        if name in UNITS and (head.scale != 1 or is_bytes(head.unit)):
             by = "as declared" if name in settings.units else f"by its header {head.header!r}"
-            notes.append(f"{name} is read in {head.unit} ({by}).")
+            notes.append(f"{name} is read in {head.unit} ({by}){', as tokens' if is_bytes(head.unit) else ''}.")
     return [(logging.INFO, note) for note in [*notes, *_loss_notes(reading, settings), *_form_notes(reading)]]
 
 
@@ -91,7 +91,7 @@ def _loss_notes(reading: Reading, settings: Settings) -> list[str]:
     if settings.bytes_per_token is not None:
         said = settings.bytes_per_token
         notes.append(f"Bytes per token: {f'column {said!r}' if isinstance(said, str) else f'{said:g}'}.")
-    counts = settings.counts or (reading.heads["n_params"].counts if "n_params" in reading.heads else "")
+    counts = reading.heads["n_params"].counts if "n_params" in reading.heads else ""
     if counts:
         by = "as declared" if settings.counts else f"by the header {reading.heads['n_params'].header!r}"
         notes.append(f"Sizes count {counts} parameters ({by}).")
