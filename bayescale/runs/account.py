@@ -23,7 +23,7 @@ KEPT = "column of the source, kept as it is"
 def recognised(reading: Reading) -> pd.DataFrame:
     """One row a column: ``column``, ``meaning``, ``unit``, rows ``used`` and ``refused``, and ``why``."""
     by_header = {head.header: head for head in reading.heads.values()}
-    used = int((reading.reason == "").sum())
+    used = int((reading.reason == "").sum()) if not reading.slips else 0
     rows = []
     for header in reading.cells.frame:
         head = by_header.get(header)
@@ -42,7 +42,8 @@ def _refusals(reading: Reading, header: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for problem in [*reading.slips, *reading.problems]:
         if problem.column == header:
-            counts[problem.rule] = counts.get(problem.rule, 0) + 1
+            rows = 1 if problem.position >= 0 else len(reading.reason)  # a column in a wrong unit is so in every row
+            counts[problem.rule] = counts.get(problem.rule, 0) + rows
     return counts
 
 
@@ -131,7 +132,7 @@ def suspicion_notes(reading: Reading) -> list[Note]:
 
 def _doubt(reading: Reading, suspicion: Suspicion, kept: np.ndarray) -> str:
     rule, cells = suspicion.rule, reading.cells
-    rows = f"{cells.word}s {listed([cells.lines[k] for k in kept])}"
+    rows = f"{cells.word}{'s' if len(kept) > 1 else ''} {listed([cells.lines[k] for k in kept])}"
     n = int((reading.reason == "").sum())
     out = f"leave_out={[rule.name]!r} leaves them out"
     if isinstance(rule, Duplicates):
@@ -175,4 +176,4 @@ def broken_notes(reading: Reading) -> list[Note]:
     if not broken:
         return []
     places = listed([f"{reading.cells.word} {line}: {why}" for line, _, why in broken])
-    return [(logging.WARNING, f"{len(broken)} rows of the source could not be read and are not used ({places}).")]
+    return [(logging.WARNING, f"Rows that could not be read and are not used: {len(broken)} ({places}).")]
