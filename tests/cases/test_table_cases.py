@@ -1,8 +1,10 @@
 """Tables that need a word before they are fitted: units, conventions, copies, rows that are no runs."""
 
 import os
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +144,37 @@ def test_fit_27_without_repeated_data_the_plan_is_that_of_one_epoch(shared_case:
 def test_fit_29_without_the_warm_up_the_plan_is_that_of_the_useful_rows(shared_case: Case, fitted: Fitted) -> None:
     runs = bs.read_runs(shared_case("fit-29/with_step0.csv"), leave_out="warm-up")
     assert plan(fitted(runs), 1e22)["n_opt_params"]["median"] == pytest.approx(7.53e9, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def log_of_steps(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """100 runs of 1,000 checkpoints each, by the case's own script."""
+    folder = tmp_path_factory.mktemp("log")
+    script = shared / "cases/data-10/make_log.py"
+    subprocess.run([sys.executable, str(script)], cwd=folder, check=True)
+    return folder / "big.csv"
+
+
+def test_data_10_a_log_of_every_step_is_named_and_not_sampled(
+    log_of_steps: Path, bayescale: Any, tmp_path: Path
+) -> None:
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done = bayescale("fit", log_of_steps, "-o", tmp_path / "fit.nc")
+    assert time.perf_counter() - began < 60
+    assert done.exit_code == ERROR
+    assert "99900 of 100000 rows are checkpoints before the end of a run" in done.stderr
+    assert "100000 rows belong to 100 runs" in done.stderr
+    assert "100,000 rows with 4,000 draws need 12.8 GB" in done.stderr
+    for way_out in ("leave_out='intermediate checkpoints'", "leave_out=Thinned(20)", "draws=100 would do"):
+        assert way_out in done.stderr
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1e6  # kB
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_data_10_the_last_rows_of_a_log_are_fitted_as_runs(log_of_steps: Path, fitted: Fitted) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    posterior = fitted(bs.read_runs(log_of_steps, leave_out="intermediate checkpoints"))
+    assert posterior.info["n_runs"] == 100
+    assert posterior.status == "PASS"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1e6  # kB
