@@ -11,7 +11,7 @@ import typer
 
 import bayescale as bs
 from bayescale._cli_run import write
-from bayescale.report.tables import Table
+from bayescale.report.tables import Notes, Table
 from bayescale.report.words import kind, number
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def demo(folder: Path) -> str:
     for name, posterior in fits.items():
         typer.echo(f"{posterior}\n\n{frontiers[name]}\n")
     found = held_out(fits, held)
-    typer.echo(f"{_table(found, held.loss_unit).text()}\n\n{_verdict(found)}\n")
+    typer.echo(f"{_table(found, held.loss_unit).text()}\n\n{_verdict(found).text()}\n")
     written = _write(fits, frontiers[DRIFTS], runs, found, folder)
     typer.echo("\n".join(["Files written:", *(f"  {path}" for path in written)]))
     return max((posterior.status for posterior in fits.values()), key=["PASS", "UNKNOWN", "FAIL"].index)
@@ -88,18 +88,18 @@ def _table(found: pd.DataFrame, unit: str) -> Table:
     )
 
 
-def _verdict(found: pd.DataFrame) -> str:
+def _verdict(found: pd.DataFrame) -> Notes:
     """How many intervals held, beyond the runs and between them, in sentences."""
     larger = found["extrapolation_factor"] > 1
     lines = []
     for name in (ALONE, DRIFTS):
         out, inside = (found[(found["fit"] == name) & where] for where in (larger, ~larger))
         lines.append(
-            f"{name[0].upper()}{name[1:]}: {out['holds'].sum()} of {len(out)} intervals hold what the larger runs "
-            f"reached, and {inside['holds'].sum()} of {len(inside)}\n  between the runs of the fit; medians of the "
+            f"{name}: {out['holds'].sum()} of {len(out)} intervals hold what the larger runs "
+            f"reached, and {inside['holds'].sum()} of {len(inside)} between the runs of the fit; medians of the "
             f"larger ones are off by {_percent(min(out['off']))} to {_percent(max(out['off']))}."
         )
-    return "\n".join(lines)
+    return Notes("In short", tuple(lines))
 
 
 def _percent(share: float) -> str:
