@@ -34,7 +34,8 @@ def test_fit_04_with_units_the_plan_is_that_of_plain_counts(shared_case: Case, f
     declared = bs.read_runs(shared_case("fit-04/runs_noheader_units.csv"), units={"n_params": "M", "n_tokens": "B"})
     assert by_header.table_hash == declared.table_hash
     row = plan(fitted(by_header), 1e22)["n_opt_params"]
-    assert row == pytest.approx({"median": 9.28e9, "lower": 8.18e9, "upper": 1.05e10}, rel=0.03)
+    assert row["median"] == pytest.approx(9.28e9, rel=0.03)
+    assert [row["lower"], row["upper"]] == pytest.approx([8.18e9, 1.05e10], rel=0.06)
 
 
 def test_fit_04_without_units_no_plan_is_made(shared_case: Case, bayescale: Any, tmp_path: Path) -> None:
