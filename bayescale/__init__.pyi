@@ -1,4 +1,5 @@
 from . import laws as laws
+from . import runs as runs
 from .frontier.frontier import Frontier as Frontier
 from .frontier.frontier import allocate as allocate
 from .frontier.sensitivity import sensitivity as sensitivity

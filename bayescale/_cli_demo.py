@@ -1,10 +1,9 @@
-"""The main job on a table that comes with the package: from runs to a diagnosed fit, a frontier and figures."""
+"""The main job on real runs that come with the package: fits, plans, and forecasts against what was reached."""
 
 from __future__ import annotations
 
-import importlib.resources
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,69 +11,122 @@ import typer
 
 import bayescale as bs
 from bayescale._cli_run import write
+from bayescale.report.tables import Notes, Table
+from bayescale.report.words import kind, number
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from bayescale.frontier.frontier import Frontier
     from bayescale.posterior.posterior import Posterior
+    from bayescale.runs.table import Runs
 
-LAW, SEED = "besiroglu-2024", 1
-# The command that makes the table, but for -o FILE: its losses are simulated, none is of a trained model.
-RECIPE = ("simulate", "--published", LAW, "--tail", "5", "--seed", "1")
-BUDGETS = (1e21, 1e22, 1e23)  # the largest of the table, ten and a hundred times as much
-CURVE = [10 ** (18 + k / 4) for k in range(21)]  # 1e18 to 1e23, for the figures
+SEED = 1
+BUDGETS = (1.27e12, 1.27e13, 1.27e14)  # the largest run of the fit, ten and a hundred times as much
+CURVE = [10 ** (10.75 + k / 4) for k in range(15)]  # from the smallest run to the largest budget, for the figures
+ALONE, DRIFTS = "law alone", "with drift"
 
 
 def demo(folder: Path) -> str:
-    """Fit the table, allocate budgets, write everything into the folder; the fit's diagnostics."""
+    """Fit the runs with the law alone and with drift, hold both against larger runs; the worse of their diagnostics."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = folder / "runs.csv"
-    embedded = importlib.resources.files("bayescale.runs") / "data" / "demo.csv"
-    write(table, lambda part: part.write_bytes(embedded.read_bytes()))
-    runs = bs.read_runs(table)
+    runs, held = bs.data.load("stdlib"), bs.data.load("stdlib", "held-out")
     typer.echo(
-        f"The losses of these {len(runs)} runs are SIMULATED under the law of Besiroglu et al. 2024: none is of a\n"
-        f"trained model. `bayescale {' '.join(RECIPE)} -o {table}` makes the same table.\n"
+        f"{len(runs)} byte-level language models, trained on Python's own library with at most "
+        f"{number(runs.largest['flop'])} FLOP.\n"
+        f"{len(held)} further runs, up to {number(held.largest['flop'])} FLOP, are held out to see what the forecasts "
+        "are worth.\n"
     )
     bs.use_compile_cache()
-    posterior = bs.fit(runs, bs.laws.get("chinchilla"), seed=SEED)
-    frontier = bs.allocate(posterior, BUDGETS)
-    typer.echo(f"{posterior}\n\n{frontier}\n\n{_truth(frontier)}\n")
-    written = [table, *_write(posterior, frontier, folder)]
+    law = bs.laws.get("chinchilla")
+    fits = {
+        ALONE: bs.fit(runs, law, drift=None, seed=SEED),
+        # The many weights of a path mix more slowly than the letters of a law: twice the draws.
+        DRIFTS: bs.fit(runs, law, drift=bs.Drift(), engine=bs.NUTS(draws=2000), seed=SEED),
+    }
+    frontiers = {name: bs.allocate(posterior, BUDGETS) for name, posterior in fits.items()}
+    for name, posterior in fits.items():
+        typer.echo(f"{posterior}\n\n{frontiers[name]}\n")
+    found = held_out(fits, held)
+    typer.echo(f"{_table(found, held.loss_unit).text()}\n\n{_verdict(found).text()}\n")
+    written = _write(fits, frontiers[DRIFTS], runs, found, folder)
     typer.echo("\n".join(["Files written:", *(f"  {path}" for path in written)]))
-    return posterior.status
+    return max((posterior.status for posterior in fits.values()), key=["PASS", "UNKNOWN", "FAIL"].index)
 
 
-def _truth(frontier: Frontier) -> str:
-    """What only a simulated table can tell: whether the intervals hold the law that made it."""
-    known = bs.allocate(bs.published(LAW), BUDGETS).to_dict()["results"]
-    found = frontier.to_dict()["results"]
-    held = [
-        row["n_opt_params"]["lower"] <= true["n_opt_params"]["median"] <= row["n_opt_params"]["upper"]
-        for row, true in zip(found, known, strict=True)
-    ]
-    sizes = ", ".join(f"{row['n_opt_params']['median']:.3g}" for row in known)
-    return (
-        f"N_opt of the law behind the table at these budgets: {sizes} parameters; "
-        f"{sum(held)} of {len(held)} intervals hold it."
+def held_out(fits: Mapping[str, Posterior], held: Runs) -> pd.DataFrame:
+    """One row a run and fit: 90 % interval of a new run, what the run reached, whether the interval holds it."""
+    import pandas as pd
+
+    parts = []
+    for name, posterior in fits.items():
+        found = bs.predict(posterior, held).to_dataframe()
+        columns = {"run": held.table["run"], "fit": name, "extrapolation_factor": found["extrapolation_factor"]}
+        columns |= {end: found[f"loss_new_run_{end}"] for end in ("median", "lower", "upper")}
+        parts.append(pd.DataFrame(columns | {"reached": held.table["loss"]}))
+    table = pd.concat(parts, ignore_index=True)
+    table["off"] = table["median"] / table["reached"] - 1
+    table["holds"] = table["reached"].between(table["lower"], table["upper"])
+    return table.sort_values(["extrapolation_factor", "fit"], ignore_index=True)
+
+
+def _table(found: pd.DataFrame, unit: str) -> Table:
+    def cells(name: str, rows: pd.DataFrame) -> tuple[str, ...]:
+        first, by_fit = rows.iloc[0], rows.set_index("fit")
+        ends = (
+            f"{r['lower']:.3f} to {r['upper']:.3f}\n{_percent(r['off'])}, {'holds' if r['holds'] else 'MISSES'} it"
+            for r in (by_fit.loc[fit] for fit in (ALONE, DRIFTS))
+        )
+        return (name, number(first["extrapolation_factor"]), f"{first['reached']:.3f}", *ends)
+
+    return Table(
+        f"What held-out runs reached, in {unit}; {kind(0.9)} interval of a new run, by how much its median is off, "
+        "and whether it holds what was reached",
+        ("run", "x largest\nof the fit", "reached", ALONE, DRIFTS),
+        tuple(cells(str(name), rows) for name, rows in found.groupby("run", sort=False)),
     )
 
 
-def _write(posterior: Posterior, frontier: Frontier, folder: Path) -> list[Path]:
-    """Write the results, each under a temporary name first."""
+def _verdict(found: pd.DataFrame) -> Notes:
+    """How many intervals held, beyond the runs and between them, in sentences."""
+    larger = found["extrapolation_factor"] > 1
+    lines = []
+    for name in (ALONE, DRIFTS):
+        out, inside = (found[(found["fit"] == name) & where] for where in (larger, ~larger))
+        lines.append(
+            f"{name}: {out['holds'].sum()} of {len(out)} intervals hold what the larger runs "
+            f"reached, and {inside['holds'].sum()} of {len(inside)} between the runs of the fit; medians of the "
+            f"larger ones are off by {_percent(min(out['off']))} to {_percent(max(out['off']))}."
+        )
+    return Notes("In short", tuple(lines))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.1f} %"
+
+
+def _write(
+    fits: Mapping[str, Posterior], frontier: Frontier, runs: Runs, found: pd.DataFrame, folder: Path
+) -> list[Path]:
+    """Write the runs and the results, each under a temporary name first."""
     import matplotlib as mpl
 
     mpl.use("agg")  # files only: no window is opened
     from bayescale.report import plots
 
-    curve = bs.allocate(posterior, CURVE)
+    # A header that says the unit, so that `bayescale fit` reads the file as it is.
+    table = runs.to_dataframe().drop(columns=["line", "loss_se"]).rename(columns={"loss": f"loss ({runs.loss_unit})"})
+    curve = bs.allocate(fits[DRIFTS], CURVE)
     files: dict[str, Callable[[Path], object]] = {
-        "fit.nc": posterior.save,
+        "runs.csv": lambda part: table.to_csv(part, index=False),
+        "law-alone.nc": fits[ALONE].save,
+        "fit.nc": fits[DRIFTS].save,
+        "held-out.csv": lambda part: found.to_csv(part, index=False),
         "frontier.csv": lambda part: frontier.to_dataframe().to_csv(part, index=False),
         "frontier.json": lambda part: part.write_text(json.dumps(frontier.to_dict(), indent=2) + "\n", "utf-8"),
-        "fit.png": lambda part: _save(plots.plot_fit(posterior), part),
-        "posterior.png": lambda part: _save(plots.plot_posterior(posterior).flat[0], part),
+        "fit.png": lambda part: _save(plots.plot_fit(fits[DRIFTS]), part),
+        "posterior.png": lambda part: _save(plots.plot_posterior(fits[DRIFTS]).flat[0], part),
         "frontier.png": lambda part: _save(plots.plot_frontier(curve), part),
         "tokens-per-parameter.png": lambda part: _save(plots.plot_tokens_per_parameter(curve), part),
     }

@@ -86,7 +86,7 @@ def _start(
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to write.")] = Path("bayescale-demo"),
 ) -> str:
-    """The main job on an embedded table of simulated runs: fit, diagnostics, frontier, files."""
+    """The main job on real runs that come along: fits, plan, forecasts of larger runs against what they reached."""
     from bayescale import _cli_demo
 
     return _cli_demo.demo(out)

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from typer.testing import CliRunner
 import bayescale as bs
 from bayescale import _cli_demo
 from bayescale.cli import app
+from bayescale.posterior.diagnostics import Check
 
-DEMO = Path(bs.__file__).parent / "runs/data/demo.csv"
+DEMO = Path(bs.__file__).parent / "runs/data/simulated.csv"
+FAILED = (Check("r_hat", 1.23, "1.01", "FAIL", "draw more"),)
 DONE, ERROR, USAGE, NOT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -292,7 +295,7 @@ def test_missing_files_and_folders_are_named_before_any_work(tmp_path: Path) -> 
     ):
         done = bayescale(*words)
         assert done.exit_code == ERROR
-        assert "none" in done.stderr or "demo.csv" in done.stderr
+        assert "none" in done.stderr or "simulated.csv" in done.stderr
         assert done.stdout == ""
 
 
@@ -432,20 +435,63 @@ def test_what_cannot_be_simulated_is_refused(words: list[str], tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
-def test_the_embedded_table_is_made_by_the_command_that_the_demonstration_names(tmp_path: Path) -> None:
-    assert bayescale(*_cli_demo.RECIPE, "-o", tmp_path / "runs.csv").exit_code == DONE
+def test_the_simulated_table_is_made_by_the_command_that_it_names(tmp_path: Path) -> None:
+    recipe = re.search("`bayescale (simulate .*?)`", bs.data.load("simulated").notes[-1])
+    assert recipe
+    assert bayescale(*recipe[1].split(), "-o", tmp_path / "runs.csv").exit_code == DONE
     assert (tmp_path / "runs.csv").read_text("utf-8") == DEMO.read_text("utf-8")
 
 
-def test_the_demonstration_says_what_is_simulated_and_names_its_files(tmp_path: Path) -> None:
-    done = bayescale("demo", "--out", tmp_path)
-    assert done.exit_code == DONE, done.stderr
-    assert "SIMULATED" in done.stdout.splitlines()[0]
-    named = [Path(line.strip()) for line in done.stdout.split("Files written:")[1].splitlines() if line.strip()]
-    assert sorted(named) == sorted(tmp_path.iterdir())
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> Any:
+    """The demonstration; its files are in ``folder / "demo"``."""
+    return bayescale("demo", "--out", folder / "demo")
+
+
+def test_the_demonstration_names_its_files(demo: Any, folder: Path) -> None:
+    assert demo.exit_code == DONE, demo.stderr
+    named = [Path(line.strip()) for line in demo.stdout.split("Files written:")[1].splitlines() if line.strip()]
+    assert sorted(named) == sorted((folder / "demo").iterdir())
     assert {path.suffix for path in named} == {".csv", ".json", ".nc", ".png"}
-    assert strict((tmp_path / "frontier.json").read_text("utf-8"))["diagnostics"] == "PASS"
-    assert bs.load(tmp_path / "fit.nc").status == "PASS"
+    assert strict((folder / "demo/frontier.json").read_text("utf-8"))["diagnostics"] == "PASS"
+    fits = [bs.load(folder / "demo" / name) for name in ("law-alone.nc", "fit.nc")]
+    assert [(fit.status, fit.model.drift is None) for fit in fits] == [("PASS", True), ("PASS", False)]
+    again = bs.read_runs(folder / "demo/runs.csv")
+    assert (len(again), again.loss_unit) == (22, "nats per byte")
+
+
+def test_the_demonstration_ends_with_what_held_out_runs_reached(demo: Any, folder: Path) -> None:
+    """The losses and the computes of the runs stand in the table that the package brings."""
+    table = pd.read_csv(DEMO.with_name("stdlib.csv"))
+    largest = table.loc[(table["role"] == "fit") & (table["group"] == "stdlib"), "flops"].max()
+    held = table[table["role"] == "held-out"].set_index("run")
+    found = pd.read_csv(folder / "demo/held-out.csv")
+    for name in ("law alone", "with drift"):
+        assert sorted(found.loc[found["fit"] == name, "run"]) == sorted(held.index)
+    of_run = held.loc[found["run"]]
+    assert found["reached"].tolist() == of_run["loss"].tolist()
+    np.testing.assert_allclose(found["extrapolation_factor"], of_run["flops"] / largest)
+    holds = (found["lower"] <= found["reached"]) & (found["reached"] <= found["upper"])
+    assert found["holds"].tolist() == holds.tolist()
+    told = demo.stdout[demo.stdout.index("What held-out runs reached") : demo.stdout.index("Files written:")]
+    assert (told.count("holds it"), told.count("MISSES it")) == (holds.sum(), (~holds).sum())
+    assert max(map(len, told.splitlines())) <= 80
+    for name, rows in found[found["extrapolation_factor"] > 1].groupby("fit"):
+        assert f"{name}: {rows['holds'].sum()} of 3 intervals hold" in told
+
+
+@pytest.mark.parametrize("failing", ["law-alone.nc", "fit.nc"])
+def test_the_demonstration_fails_where_one_of_its_fits_does(
+    failing: str, demo: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def saved(*words: Any, drift: Any, **settings: Any) -> bs.Posterior:
+        name = "fit.nc" if drift else "law-alone.nc"
+        found = bs.load(folder / "demo" / name)
+        return dataclasses.replace(found, checks=FAILED) if name == failing else found
+
+    monkeypatch.setattr(bs, "fit", saved)
+    monkeypatch.setattr(_cli_demo, "_write", lambda *words: [])
+    assert bayescale("demo", "--out", tmp_path).exit_code == NOT_PASSED
 
 
 def test_the_page_of_laws_is_what_the_command_prints() -> None:

@@ -36,6 +36,8 @@ from bayescale.runs.table import Runs
 
 log = logging.getLogger(__name__)
 CHUNK = 1000  # draws described at once: bounds memory, and one compiled program serves any number
+# Draws x runs whose mean and likelihood are kept of each: 1.3 GB while they are put together.
+MOST_KEPT = 40_000_000
 PREDICTIVE = 1000  # draws of the posterior predictive that are kept
 PACKAGES = ("bayescale", "numpyro", "jax", "arviz-base", "arviz-stats", "xarray", "numpy")
 
@@ -88,13 +90,15 @@ def fit(
     Raises
     ------
     ValueError
-        For an unknown column, parameter or setting, or priors that the engine does not read; before
+        For an unknown column, parameter or setting, priors that the engine does not read, or more rows with
+        so many draws than memory holds; before
         anything is sampled.
     """
     model = _model(law, pooling, noise, priors, drift)
     check_metadata(metadata or {})
     label, groups = _groups(model, runs)
     engine = engine or NUTS()
+    _check_size(len(runs), engine)
     joint, data = arrays_of(model, runs)
     data |= _clusters(engine, model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
@@ -126,6 +130,18 @@ def fit(
     posterior = Posterior(tree, model, runs, runs.rule, checks, info, dict(metadata or {}))
     _report(posterior)
     return posterior
+
+
+def _check_size(rows: int, engine: Engine) -> None:
+    """ValueError where memory would not do: many rows are mostly many checkpoints of few runs."""
+    draws = getattr(engine, "chains", 1) * getattr(engine, "draws", 1)
+    if rows * draws > MOST_KEPT:
+        raise ValueError(
+            f"{rows:,} rows with {draws:,} draws need {4 * 8 * rows * draws / 1e9:.1f} GB, and sampling takes as many "
+            "times longer as there are more rows. If rows are checkpoints, read the last of each run "
+            "(leave_out='intermediate checkpoints') or some of each (leave_out=Thinned(20)); if all are finished runs, "
+            f"ask for fewer draws (draws={max(MOST_KEPT // rows // getattr(engine, 'chains', 1), 1):,} would do)."
+        )
 
 
 def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) -> Model:

@@ -15,6 +15,7 @@ from bayescale.runs.design import Finding, design_findings
 from bayescale.runs.flops import SIX_ND, ComputeRule, FlopsRule
 from bayescale.runs.inspection import Inspection, inspect_runs
 from bayescale.runs.read import read_runs
+from bayescale.runs.recount import in_bytes, recount
 from bayescale.runs.rules import InvalidRuns
 from bayescale.runs.shapes import Embeddings, Shape
 from bayescale.runs.table import Runs
@@ -42,7 +43,9 @@ __all__ = [
     "WarmUp",
     "data",
     "design_findings",
+    "in_bytes",
     "inspect_runs",
     "public",
     "read_runs",
+    "recount",
 ]

@@ -15,7 +15,7 @@ from bayescale.runs.number import shown
 from bayescale.runs.reading import Reading, Suspicion
 from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
-from bayescale.runs.units import UNITS, loss_unit_of
+from bayescale.runs.units import UNITS, is_bytes, loss_unit_of
 
 KEPT = "column of the source, kept as it is"
 
@@ -23,7 +23,7 @@ KEPT = "column of the source, kept as it is"
 def recognised(reading: Reading) -> pd.DataFrame:
     """One row a column: ``column``, ``meaning``, ``unit``, rows ``used`` and ``refused``, and ``why``."""
     by_header = {head.header: head for head in reading.heads.values()}
-    used = int((reading.reason == "").sum())
+    used = int((reading.reason == "").sum()) if not reading.slips else 0
     rows = []
     for header in reading.cells.frame:
         head = by_header.get(header)
@@ -42,7 +42,8 @@ def _refusals(reading: Reading, header: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for problem in [*reading.slips, *reading.problems]:
         if problem.column == header:
-            counts[problem.rule] = counts.get(problem.rule, 0) + 1
+            rows = 1 if problem.position >= 0 else len(reading.reason)  # a column in a wrong unit is so in every row
+            counts[problem.rule] = counts.get(problem.rule, 0) + rows
     return counts
 
 
@@ -69,9 +70,9 @@ def reading_notes(reading: Reading, settings: Settings) -> list[Note]:
     notes += [f"Also recognised: {', '.join(hints)}."] if hints else []
     notes += [] if "run" in reading.heads else [_unnamed(reading)]
     for name, head in reading.heads.items():
-        if name in UNITS and head.scale != 1:
+        if name in UNITS and (head.scale != 1 or is_bytes(head.unit)):
             by = "as declared" if name in settings.units else f"by its header {head.header!r}"
-            notes.append(f"{name} is read in {head.unit} ({by}).")
+            notes.append(f"{name} is read in {head.unit} ({by}){', as tokens' if is_bytes(head.unit) else ''}.")
     return [(logging.INFO, note) for note in [*notes, *_loss_notes(reading, settings), *_form_notes(reading)]]
 
 
@@ -91,7 +92,7 @@ def _loss_notes(reading: Reading, settings: Settings) -> list[str]:
     if settings.bytes_per_token is not None:
         said = settings.bytes_per_token
         notes.append(f"Bytes per token: {f'column {said!r}' if isinstance(said, str) else f'{said:g}'}.")
-    counts = settings.counts or (reading.heads["n_params"].counts if "n_params" in reading.heads else "")
+    counts = reading.heads["n_params"].counts if "n_params" in reading.heads else ""
     if counts:
         by = "as declared" if settings.counts else f"by the header {reading.heads['n_params'].header!r}"
         notes.append(f"Sizes count {counts} parameters ({by}).")
@@ -131,7 +132,7 @@ def suspicion_notes(reading: Reading) -> list[Note]:
 
 def _doubt(reading: Reading, suspicion: Suspicion, kept: np.ndarray) -> str:
     rule, cells = suspicion.rule, reading.cells
-    rows = f"{cells.word}s {listed([cells.lines[k] for k in kept])}"
+    rows = f"{cells.word}{'s' if len(kept) > 1 else ''} {listed([cells.lines[k] for k in kept])}"
     n = int((reading.reason == "").sum())
     out = f"leave_out={[rule.name]!r} leaves them out"
     if isinstance(rule, Duplicates):
@@ -175,4 +176,4 @@ def broken_notes(reading: Reading) -> list[Note]:
     if not broken:
         return []
     places = listed([f"{reading.cells.word} {line}: {why}" for line, _, why in broken])
-    return [(logging.WARNING, f"{len(broken)} rows of the source could not be read and are not used ({places}).")]
+    return [(logging.WARNING, f"Rows that could not be read and are not used: {len(broken)} ({places}).")]

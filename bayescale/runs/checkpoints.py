@@ -173,13 +173,10 @@ class Unfinished(RowRule):
     needs: ClassVar[tuple[str, ...]] = ("planned_steps", "planned_tokens", "final_lr")
 
     def find(self, rows: Rows) -> np.ndarray:
-        hints, bad = rows.hints, np.zeros(len(rows), dtype=bool)
-        for plan, done in (("planned_steps", hints.get("step")), ("planned_tokens", rows.n_tokens)):
-            if plan in hints and done is not None:
-                bad |= done < self.reached * hints[plan]
-        if "final_lr" in hints and "lr" in hints:
-            bad |= hints["final_lr"] > self.decayed * hints["lr"]
-        return bad
+        hints = rows.hints
+        short = rows.n_tokens < self.reached * hints.get("planned_tokens", 0.0)
+        short |= hints.get("step", np.inf) < self.reached * hints.get("planned_steps", 0.0)
+        return short | (hints.get("final_lr", 0.0) > self.decayed * hints.get("lr", np.inf))
 
 
 @final
@@ -193,12 +190,8 @@ class Repeated(RowRule):
 
     def find(self, rows: Rows) -> np.ndarray:
         once = 1.001  # the last batch may run over the end of the data
-        bad = np.zeros(len(rows), dtype=bool)
-        if "unique_tokens" in rows.hints:
-            bad |= rows.n_tokens > once * rows.hints["unique_tokens"]
-        if "epochs" in rows.hints:
-            bad |= rows.hints["epochs"] > once
-        return bad
+        seen = rows.n_tokens > once * rows.hints.get("unique_tokens", np.inf)
+        return seen | (rows.hints.get("epochs", 0.0) > once)
 
 
 @final

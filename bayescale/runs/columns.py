@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bayescale.runs.headers import Head, head, plain, unit_of_header
-from bayescale.runs.units import UNITS, scale_of
+from bayescale.runs.units import UNITS, is_bytes, scale_of
 from bayescale.runs.wide import explain_wide
 
 
@@ -167,7 +167,8 @@ def _in_units(found: dict[str, Head], units: Mapping[str, str], wrong: list[str]
         elif name not in found:
             wrong.append(f"units: {name} has a unit and no column.")
         else:
-            found[name] = replace(found[name], unit=UNITS[name] if scale == 1 else unit, scale=scale, declared=True)
+            word = UNITS[name] if scale == 1 and not is_bytes(unit) else unit
+            found[name] = replace(found[name], unit=word, scale=scale, declared=True)
     return found, wrong
 
 

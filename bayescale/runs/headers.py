@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from bayescale.runs.units import CONVENTIONS, NATS, UNITS, loss_unit_of, scale_of
+from bayescale.runs.units import CONVENTIONS, NATS, UNITS, is_bytes, loss_unit_of, scale_of
 
 _BRACKETS = re.compile(r"(.+?)[\s_]*[(\[]\s*(?:in )?([^()\[\]]+)[)\]]\s*")
 _LOSS_PREFIX = re.compile(r"^(final|validation|val|eval|test|training|train|mean)*")
@@ -117,6 +117,8 @@ def _counts(base: str, known: Collection[str]) -> str:
 
 
 def _in_words(name: str, unit: str) -> str:
+    if is_bytes(unit):
+        return unit
     if not unit or scale_of(name, unit) == 1:
         return UNITS[name]
     return unit if name == "flop" else f"{unit} {UNITS[name]}" if not unit.endswith(UNITS[name]) else unit

@@ -24,7 +24,7 @@ from bayescale.runs.rows import Rows
 from bayescale.runs.rules import Problem, row_problems, unit_problems
 from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note, scale_slip, settle
-from bayescale.runs.units import LOSS_UNITS, NATS, LossUnit, error_of_conversion, loss_unit_of
+from bayescale.runs.units import LOSS_UNITS, NATS, LossUnit, error_of_conversion, is_bytes, loss_unit_of
 
 WORDS = ("status", "is_final")
 # Headers of columns that tell kinds of runs apart, whose losses are not compared with one another.
@@ -91,6 +91,8 @@ def read(source: Any, settings: Settings) -> Reading:
     """Read a table; ValueError where it is no table, or its columns or the choice of rows are not settled."""
     cells = load(source, settings.encoding, settings.sheet)
     heads = recognise(cells.frame, settings.columns, cells.source, settings.units)
+    if settings.counts and "n_params" in heads:
+        heads["n_params"] = replace(heads["n_params"], counts=settings.counts)
     form = Form(settings.decimal or decimal_mark(cells.frame[header] for header in cells.frame))
     names = _names(cells.frame, heads)
     loss = _loss_units(heads, settings)
@@ -144,9 +146,16 @@ def _given(
             col = column(head.header, cells.frame[head.header], name != "loss_se", own)
             given[name] = col if head.scale == 1 else replace(col, values=col.values * head.scale)
     written, unit = loss
+    ratio = _bytes(cells, settings.bytes_per_token, form)
+    if "n_tokens" in given and is_bytes(heads["n_tokens"].unit):
+        if ratio is None:
+            raise ValueError(
+                f"{cells.source}: {heads['n_tokens'].header!r} is in {heads['n_tokens'].unit}. How many tokens that is "
+                "needs the bytes per token of the tokenizer (bytes_per_token=, --bytes-per-token)."
+            )
+        given["n_tokens"] = replace(given["n_tokens"], values=given["n_tokens"].values / ratio)
     if written is None or str(written) == unit or "loss" not in given:
         return given
-    ratio = _bytes(cells, settings.bytes_per_token, form)
     values = given["loss"].values
     if "loss_se" in given:
         se = error_of_conversion(values, given["loss_se"].values, written, LOSS_UNITS[unit], ratio)

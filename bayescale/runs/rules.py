@@ -143,7 +143,7 @@ def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem
         if len(values) and values.max() < least:
             rule = (
                 f"runs from {values.min():g} to {values.max():g}, read as {UNITS[name]}: it looks as if it were in "
-                f"millions, billions or another multiple. Give it in {UNITS[name]}, or say its unit: "
+                f"millions, billions or another multiple. Give it in {UNITS[name]}, or say its unit, as in "
                 f"units={{{name!r}: 'M'}}."
             )
             found.append(Problem(-1, None, columns[name].header, f"{values.max():g}", rule))

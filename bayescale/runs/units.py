@@ -25,6 +25,8 @@ _COUNTS = {
     1e12: ("t", "tn", "trillion", "trillions"),
 }
 _FLOPS = {1e3: "k", 1e6: "m", 1e9: "g", 1e12: "t", 1e15: "p", 1e18: "e", 1e21: "z", 1e24: "y"}
+# A text of so many bytes: its tokens are known once the bytes of a token are.
+_BYTES = {"byte": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 COUNT_WORDS = {word: scale for scale, words in _COUNTS.items() for word in words}
 FLOP_WORDS = {
     "flop": 1.0,
@@ -39,9 +41,23 @@ _POWER = re.compile(r"[x×*]?(?:1e|10\^|10\*\*)\+?([0-9]{1,2})")
 CONVENTIONS = ("total", "non-embedding", "non-embedding and head", "active")
 
 
+def is_bytes(unit: str) -> bool:
+    """Whether tokens in this unit are counted by the bytes of their text (``bytes``, ``GB``)."""
+    return _plain(unit) in _BYTES
+
+
+def _plain(unit: str) -> str:
+    return re.sub(r"[\s_\-]+", "", unit).casefold()
+
+
 def scale_of(name: str, unit: str) -> float | None:
-    """How many plain ones one of a unit is (``M``, ``billions``, ``1e9``, ``PFLOP``); None if it is unknown."""
-    word = re.sub(r"[\s_\-]+", "", unit).casefold()
+    """How many plain ones one of a unit is (``M``, ``billions``, ``1e9``, ``PFLOP``); None if it is unknown.
+
+    Of tokens in bytes (``GB``) it is how many bytes.
+    """
+    word = _plain(unit)
+    if name == "n_tokens" and word in _BYTES:
+        return _BYTES[word]
     power = _POWER.fullmatch(word)
     if power:
         return 10.0 ** int(power[1])
@@ -108,7 +124,7 @@ _LOSS_WORDS = {
 
 def loss_unit_of(word: str) -> LossUnit | None:
     """The unit of a loss by its name (``bits per byte``, ``bits/token``, ``ppl``); None if unknown."""
-    return _LOSS_WORDS.get(re.sub(r"[\s_\-]+", "", word).casefold())
+    return _LOSS_WORDS.get(_plain(word))
 
 
 def error_of_conversion(

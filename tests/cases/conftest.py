@@ -51,8 +51,10 @@ def fitted(compile_cache: Path) -> Callable[..., bs.Posterior]:
     """Fit a table, or hand back the fit of an equal table with the same settings."""
     kept: dict[Any, bs.Posterior] = {}
 
-    def fit(table: Path | pd.DataFrame, pooling: Pooling | None = None, seed: int = 1, **nuts: Any) -> bs.Posterior:
-        runs, engine = bs.read_runs(table), bs.NUTS(**nuts)
+    def fit(
+        table: Path | pd.DataFrame | bs.Runs, pooling: Pooling | None = None, seed: int = 1, **nuts: Any
+    ) -> bs.Posterior:
+        runs, engine = table if isinstance(table, bs.Runs) else bs.read_runs(table), bs.NUTS(**nuts)
         key = (runs.table_hash, str(pooling), seed, dataclasses.astuple(engine))
         if key not in kept:
             kept[key] = bs.fit(runs, bs.laws.get("chinchilla"), pooling=pooling, engine=engine, seed=seed)

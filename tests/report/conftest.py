@@ -11,6 +11,7 @@ from report_names import EVIL
 
 from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.model.drift import Drift
 from bayescale.model.pooling import Partial
 from bayescale.parameter import LogitNormal, LogNormal
 from bayescale.posterior.diagnostics import Check
@@ -62,6 +63,12 @@ def prior() -> Posterior:
 def passed(prior: Posterior) -> Posterior:
     """The same draws, as if a sampler had made them and every check had passed."""
     return dataclasses.replace(prior, checks=PASSED, info={**prior.info, "engine": "nuts"})
+
+
+@pytest.fixture(scope="session")
+def drifting() -> Posterior:
+    """The same table with a drift, draws of the prior."""
+    return fit(table(["A"]), Chinchilla(), priors=PRIORS, drift=Drift(), engine=FromPrior(draws=500), seed=1)
 
 
 @pytest.fixture(scope="session")

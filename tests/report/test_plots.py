@@ -188,3 +188,10 @@ def test_a_single_budget_and_draws_without_optimum_are_drawn(passed: Posterior) 
     partly = dataclasses.replace(frontier, log_n={None: log_n})
     assert plots.plot_frontier_data(partly)["median"].isna().tolist() == [True] + [False] * 5
     plots.plot_tokens_per_parameter(partly).figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_says_whether_what_it_shows_admits_a_drift(name: str, passed: Posterior, drifting: Posterior) -> None:
+    assert "Chinchilla" in words(first(drawn(name, passed)))
+    assert "with drift" not in words(first(drawn(name, passed)))
+    assert "Chinchilla with drift" in words(first(drawn(name, drifting)))

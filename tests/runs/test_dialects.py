@@ -220,7 +220,7 @@ def test_a_line_that_is_no_record_is_named_and_can_be_left_out(tmp_path, line, w
     runs = read_runs(path, on_invalid="drop")
     assert runs.table["line"].tolist() == [1, 2, 4]
     assert runs.left_out["line"].tolist() == [3]
-    assert said(runs, "could not be read and are not used (line 3")
+    assert said(runs, "could not be read and are not used: 1 (line 3")
 
 
 def test_a_file_without_a_record_shows_one(tmp_path):

@@ -79,3 +79,10 @@ def test_the_command_shows_a_table_and_says_whether_it_can_be_read(bayescale, tm
     assert "2 of 2 rows can be used" in done.stdout
     done = bayescale("inspect", path, "--unit", "n_params")
     assert done.exit_code == 2
+
+
+def test_a_column_in_a_wrong_unit_is_refused_in_every_row():
+    table = pd.DataFrame({"params": [30.0, 70, 400], "tokens": [2e9, 6e9, 2e10], "loss": [3.2, 2.9, 2.6]})
+    found = inspect_runs(table).recognised.set_index("column")
+    assert found["used"].tolist() == [0, 0, 0, 0]
+    assert found.loc["params", "refused"] == 3

@@ -133,6 +133,13 @@ def test_fit_and_held_out_runs_are_loaded_apart(table):
     assert fit.table["flop"].tolist() == (6 * fit.table["n_params"] * fit.table["n_tokens"]).tolist()
 
 
+@pytest.mark.parametrize(("name", "file"), [("stdlib", "stdlib.csv"), ("simulated", "simulated.csv")])
+def test_a_row_is_named_by_its_line_of_the_file(name, file):
+    lines = (FOLDER / file).read_text("utf-8").splitlines()
+    for row in bs.data.load(name).table.itertuples():
+        assert str(row.loss) in lines[row.line - 1].split(",")
+
+
 def test_other_roles_and_corpora_by_name(table):
     assert len(bs.data.load("stdlib", ["fit", "seed"])) == 28
     both = bs.data.load("stdlib", group=["stdlib", "docstrings"])

@@ -217,3 +217,33 @@ def test_compute_that_counts_more_for_small_models_is_named():
     flop = [6 * (n + 3e4 * n ** (1 / 3)) * d for n, d, _ in ROWS]
     (note,) = [n for n in read_runs(frame(flop=flop)).notes if "differs" in n]
     assert "leave out embeddings" in note
+
+
+# Tokens by the bytes of their text
+
+
+@pytest.mark.parametrize(
+    ("header", "settings", "scale"),
+    [
+        ("tokens (bytes)", {}, 1),
+        ("train tokens (GB)", {}, 1e9),
+        ("tokens_MB", {}, 1e6),
+        ("text", {"columns": {"n_tokens": "text"}, "units": {"n_tokens": "bytes"}}, 1),
+        ("text", {"columns": {"n_tokens": "text"}, "units": {"n_tokens": "GB"}}, 1e9),
+    ],
+)
+def test_bytes_of_text_are_tokens_once_the_bytes_of_a_token_are_known(header, settings, scale):
+    ratio = np.array([4.0, 4.4, 3.9, 4.2])
+    text = np.array([d for _, d, _ in ROWS]) * ratio / scale
+    table = frame(bpt=ratio).assign(n_tokens=text).rename(columns={"n_tokens": header})
+    runs = read_runs(table, bytes_per_token="bpt", **settings)
+    np.testing.assert_allclose(runs.table["n_tokens"], [d for _, d, _ in ROWS], rtol=1e-14)
+    np.testing.assert_allclose(runs.table["flop"], [6 * n * d for n, d, _ in ROWS], rtol=1e-14)
+    assert any(note.startswith("n_tokens is read in") and note.endswith(", as tokens.") for note in runs.notes)
+    with pytest.raises(ValueError, match=f"'{header.replace('(', '.').replace(')', '.')}' is in .*bytes_per_token="):
+        read_runs(table, **settings)
+
+
+def test_bytes_are_no_unit_of_a_size():
+    with pytest.raises(ValueError, match="'GB' is no unit of n_params"):
+        read_runs(frame(), units={"n_params": "GB"})

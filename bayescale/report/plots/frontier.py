@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from bayescale.frontier.frontier import Frontier
 from bayescale.report.plots import canvas
-from bayescale.report.words import count, kind
+from bayescale.report.words import count, kind, problem
 
 INNER = 0.5  # level of the inner band
 MARKED = 12  # budgets up to which each is marked
@@ -71,9 +71,7 @@ def _draw(ax: Axes, frontier: Frontier, table: pd.DataFrame, what: str) -> Axes:
         ax.legend(fontsize=canvas.SMALL, loc="upper left", frameon=False)
     _reach(ax, frontier)
     name = "" if len(frontier.groups) > 1 or next(iter(frontier.groups)) is None else f", {next(iter(frontier.groups))}"
-    caption = (
-        f"{type(frontier.law).__name__}, {frontier.rule}; median, {100 * INNER:g} % and {kind(frontier.level)} bands"
-    )
+    caption = f"{problem(frontier)}; median, {100 * INNER:g} % and {kind(frontier.level)} bands"
     canvas.title(ax, f"{what}{name}", caption, frontier.diagnostics)
     return ax
 

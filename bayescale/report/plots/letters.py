@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter
 from bayescale.parameter import Quantity
 from bayescale.posterior.posterior import Posterior
 from bayescale.report.plots import canvas
-from bayescale.report.words import drawn_from, kind
+from bayescale.report.words import drawn_from, kind, law_name
 
 BINS, SMOOTH = 60, 2.5  # cells along an axis, and the kernel's width in cells
 INNER = 0.5
@@ -170,10 +170,11 @@ def _head(grid: np.ndarray, posterior: Posterior, level: float, colour: dict[Any
     corner = grid[0, min(1, len(grid) - 1)]
     passed = posterior.status == "PASS"
     warning = "" if passed else f"{posterior.status}: do not decide on this fit\n"
+    name = law_name(posterior.law, posterior.model.drift is not None)
     text = (
         (
             0.95,
-            f"{warning}{drawn_from(posterior).capitalize()} of {type(posterior.law).__name__}",
+            f"{warning}{drawn_from(posterior).capitalize()} of {name}",
             11,
             canvas.INK if passed else canvas.WARNING,
         ),

@@ -14,7 +14,7 @@ from bayescale.posterior.checks import outliers
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import predict
 from bayescale.report.plots import canvas
-from bayescale.report.words import amount, count, drawn_from, kind
+from bayescale.report.words import amount, count, drawn_from, kind, law_name
 
 CURVES, POINTS = 6, 50  # model sizes drawn at most, and points of each curve
 SAME_SIZE = 1.05  # sizes within 5 % are drawn as one
@@ -85,7 +85,7 @@ def plot_fit(posterior: Posterior, *, group: str | None = None, level: float = 0
     who = f", {group}" if group is not None else ""
     canvas.title(
         ax,
-        f"{type(posterior.law).__name__} against {amount(len(runs), 'run')}{who}",
+        f"{_law(posterior)} against {amount(len(runs), 'run')}{who}",
         f"curves: {drawn_from(posterior)} median of the mean loss at one size, {kind(level)} band",
         posterior.status,
     )
@@ -141,10 +141,12 @@ def plot_residuals(posterior: Posterior, *, against: str = "flop", level: float 
     if posterior.groups:
         ax.legend(fontsize=canvas.SMALL, frameon=False)
     caption = f"{drawn_from(posterior)} medians; grey: {kind(level)} interval of a new run at the same inputs"
-    canvas.title(
-        ax, f"Residuals of {amount(len(table), 'run')} from {type(posterior.law).__name__}", caption, posterior.status
-    )
+    canvas.title(ax, f"Residuals of {amount(len(table), 'run')} from {_law(posterior)}", caption, posterior.status)
     return ax
+
+
+def _law(posterior: Posterior) -> str:
+    return law_name(posterior.law, posterior.model.drift is not None)
 
 
 def _runs(posterior: Posterior) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from bayescale.runs.table import Runs
 
 __all__ = ["load", "names"]
 
-FILES = {"simulated": "demo.csv", "stdlib": "stdlib.csv"}
+FILES = {"simulated": "simulated.csv", "stdlib": "stdlib.csv"}
 
 SIMULATED = (
     "SIMULATED under the law of Besiroglu et al. 2024: none of these losses is of a trained model.",
@@ -70,6 +70,7 @@ def load(name: str, role: str | Sequence[str] | None = None, *, group: str | Seq
     file = importlib.resources.files("bayescale.runs") / "data" / FILES[name]
     with file.open(encoding="utf-8") as lines:
         table = pd.read_csv(lines)
+    table.index += 2  # a row is named by its line of the file, below the header
     if name == "simulated":
         if role is not None or group is not None:
             raise ValueError("The simulated table has neither roles nor groups: load it by its name alone.")
