@@ -70,3 +70,15 @@ def _read(entry: Any, smallest: float, largest: float) -> float | str:
     if value > largest:
         return f"is more than the largest run within the law's domain costs, {largest:.3g} FLOP"
     return value
+
+
+def chosen_groups(known: Sequence[str], group: Any) -> dict[str | None, Any]:
+    """Label and value of each group asked for; the label None stands for a fit without groups."""
+    if group is None and not known:
+        return {None: None}
+    chosen = list(known) if group is None else list(group) if isinstance(group, list | tuple) else [group]
+    labels = [str(each) for each in chosen]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice or not chosen:
+        raise ValueError(f"group names each group once; {'twice: ' + ', '.join(twice) if twice else 'it is empty'}.")
+    return dict(zip(labels, chosen, strict=True))

@@ -6,8 +6,8 @@ share that has none is stated, and beyond ``MOST_WITHOUT`` of them there is no i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -17,8 +17,9 @@ import xarray as xr
 
 from bayescale import _show
 from bayescale.frontier import solve
-from bayescale.frontier.budgets import read_budgets
-from bayescale.frontier.intervals import flat, interval, plain, quantiles
+from bayescale.frontier.budgets import chosen_groups, read_budgets
+from bayescale.frontier.intervals import flat, quantiles
+from bayescale.frontier.rows import UNITS, rows
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
 
 MOST_WITHOUT = 0.05  # share of draws without an optimum beyond which quantiles of the others mislead
-FAR = 100.0  # a plan this many times beyond the largest run is marked as far
 BAND_DRAWS = 400  # draws behind the 1 % band: the median of its ends moves by a twentieth of their spread
 BLOCK = 1 << 20  # draws x budgets summarised at a time: 8 MB an array
-
-UNITS = {"n_opt_params": "parameters", "d_opt_tokens": "tokens", "tokens_per_parameter": "tokens per parameter"}
-UNITS |= {"loss": "loss", "a": "1", "b": "1"}
 
 
 def allocate(
@@ -72,8 +69,9 @@ def allocate(
     if isinstance(level, bool) or not 0 < level < 1:
         raise ValueError(f"level is the probability inside the interval, between 0 and 1, not {level!r}.")
     (n_low, n_high), (d_low, d_high) = solve.domain(posterior.law)
+    alone = posterior.law_alone
     flop = read_budgets(budgets, smallest=float(rule.flop(n_low, d_low)), largest=float(rule.flop(n_high, d_high)))
-    surfaces = {label: posterior.surface(chosen) for label, chosen in _choose(posterior.groups, group).items()}
+    surfaces = {label: posterior.surface(chosen) for label, chosen in chosen_groups(posterior.groups, group).items()}
     mean = next(iter(surfaces.values())).law
     letters = {g: own.at(solve.fitted_compute(posterior, rule, own, flop)) for g, own in surfaces.items()}
     return Frontier(
@@ -85,21 +83,11 @@ def allocate(
         diagnostics=posterior.status,
         loss_unit=posterior.loss_unit,
         largest=dict(posterior.largest),
+        beyond=posterior.beyond,
         letters=letters,
         log_n={label: solve.optimum(mean, rule, own, flop)[0] for label, own in letters.items()},
+        law_alone=alone and allocate(alone, budgets, rule=rule, group=group, level=level),
     )
-
-
-def _choose(known: Sequence[str], group: Any) -> dict[str | None, Any]:
-    """Label and value of each group asked for; the label None stands for a fit without groups."""
-    if group is None and not known:
-        return {None: None}
-    chosen = list(known) if group is None else list(group) if isinstance(group, list | tuple) else [group]
-    labels = [str(each) for each in chosen]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice or not chosen:
-        raise ValueError(f"group names each group once; {'twice: ' + ', '.join(twice) if twice else 'it is empty'}.")
-    return dict(zip(labels, chosen, strict=True))
 
 
 @final
@@ -129,6 +117,10 @@ class Frontier:
     log_n : mapping of group to array (S, K)
         Natural log of N_opt; NaN where a draw has no optimum inside the law's domain. The key of a
         fit without groups is None.
+    law_alone : Frontier or None
+        Of a fit with drift: the same budgets were the law exact.
+    beyond : str or None
+        Of a fit with drift: PASS or FAIL, whether intervals beyond the data are calibrated.
     """
 
     law: Law
@@ -141,6 +133,21 @@ class Frontier:
     largest: Mapping[str, float]
     letters: Mapping[str | None, Mapping[str, np.ndarray]]
     log_n: Mapping[str | None, np.ndarray]
+    law_alone: Frontier | None = None
+    beyond: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """PASS, FAIL or UNKNOWN: whether its numbers may be relied on, beyond the data too where budgets lie there."""
+        far = self.beyond == "FAIL" and bool((self.budgets > self.largest["flop"]).any())
+        return "FAIL" if far else self.diagnostics
+
+    def thinned(self, keep: np.ndarray) -> Frontier:
+        """The same at some of its budgets, by index."""
+        letters = {g: {n: v if v.ndim == 1 else v[:, keep] for n, v in own.items()} for g, own in self.letters.items()}
+        log_n = {g: values[:, keep] for g, values in self.log_n.items()}
+        alone = self.law_alone and self.law_alone.thinned(keep)
+        return replace(self, budgets=self.budgets[keep], letters=letters, log_n=log_n, law_alone=alone)
 
     @property
     def groups(self) -> tuple[str | None, ...]:
@@ -208,7 +215,12 @@ class Frontier:
         One entry of ``results`` a group and budget. ``extrapolation_factor`` is the budget over the
         largest fitted run's, ``n_opt_extrapolation_factor`` and ``d_opt_extrapolation_factor`` the
         medians over the largest fitted size and tokens; ``extrapolates`` and ``far`` say whether any
-        of the three is above 1, above 100.
+        of the three is above 1, above 100. ``determined`` is false where the ends of the interval of
+        tokens per parameter differ by more than a factor of ten; ``compute_wasted`` then is the share
+        of the budget that a model of the interval's lower end, median and upper end wastes. With
+        drift, ``law_alone`` is the same entry were the law exact, and ``drift_share`` the share of the
+        intervals' widths (of logs) that is drift; ``beyond_data`` is FAIL where the table has no
+        calibrated forecast beyond it.
         """
         return {
             "level": self.level,
@@ -216,7 +228,9 @@ class Frontier:
             "diagnostics": self.diagnostics,
             "rule": str(self.rule),
             "loss_unit": self.loss_unit,
-            "results": [self._row(label, k) for label in self.groups for k in range(self.budgets.size)],
+            "drift": self.mean is not self.law,
+            "beyond_data": self.beyond,
+            "results": rows(self),
         }
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -230,26 +244,9 @@ class Frontier:
         frame.attrs.update(table)
         return frame
 
-    def _row(self, label: str | None, k: int) -> dict[str, Any]:
-        summary, budget = self._summary[label], float(self.budgets[k])
-        factors = {
-            "extrapolation_factor": budget / self.largest["flop"],
-            "n_opt_extrapolation_factor": summary["n_opt_params"][1, k] / self.largest["n_params"],
-            "d_opt_extrapolation_factor": summary["d_opt_tokens"][1, k] / self.largest["n_tokens"],
-        }
-        return {
-            "budget_flop": budget,
-            "group": label,
-            **{name: interval(*summary[name][:, k]) for name in UNITS},
-            "n_within_1_percent_params": dict(zip(("lower", "upper"), map(plain, summary["band"][:, k]), strict=True)),
-            **{name: plain(value) for name, value in factors.items()},
-            "extrapolates": any(value > 1 for value in factors.values()),
-            "far": any(value > FAR for value in factors.values()),
-            "no_optimum_share": float(summary["share"][0, k]),
-        }
-
     @cached_property
-    def _summary(self) -> dict[str | None, dict[str, np.ndarray]]:
+    def summary(self) -> dict[str | None, dict[str, np.ndarray]]:
+        """Of each group: lower end, median, upper end of each quantity (3, K); the 1 % band (2, K); the share (1, K)."""
         return {label: self._summarise(label) for label in self.groups}
 
     def _summarise(self, label: str | None) -> dict[str, np.ndarray]:

@@ -117,7 +117,7 @@ class Huber(Engine):
         return weights, units
 
     def _check(self, joint: Joint, n: int, unknowns: int) -> None:
-        if joint.drift or any(kind != "complete" for _, kind in joint.kinds):
+        if joint.path or any(kind != "complete" for _, kind in joint.kinds):
             raise ValueError(
                 "Huber(...) fits one law to all runs: with groups, fit each group's runs by themselves or use NUTS; "
                 "with drift, use NUTS."

@@ -13,32 +13,30 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 
-from bayescale.inference._engine import Draws, Engine, Progress
+from bayescale.inference._engine import Engine, Progress
 from bayescale.inference._progress import bar
 from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
-from bayescale.model import simulate, table
+from bayescale.model import table
 from bayescale.model.drift import Center, Drift
-from bayescale.model.joint import Joint, Model, describe, unpack
+from bayescale.model.joint import Joint, Model
 from bayescale.model.noise import Noise
-from bayescale.model.path import PATH
-from bayescale.model.pooling import Pooling
+from bayescale.model.pooling import Complete, Pooling
 from bayescale.parameter import Fixed, Prior
-from bayescale.posterior import _arviz, diagnostics
+from bayescale.posterior import diagnostics
+from bayescale.posterior.gate import gate
+from bayescale.posterior.labels import labelled
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.store import check_metadata
 from bayescale.runs.design import design_findings
 from bayescale.runs.table import Runs
 
 log = logging.getLogger(__name__)
-CHUNK = 1000  # draws described at once: bounds memory, and one compiled program serves any number
 # Draws x runs whose mean and likelihood are kept of each: 1.3 GB while they are put together.
 MOST_KEPT = 40_000_000
-PREDICTIVE = 1000  # draws of the posterior predictive that are kept
 PACKAGES = ("bayescale", "numpyro", "jax", "arviz-base", "arviz-stats", "xarray", "numpy")
 
 
@@ -71,7 +69,8 @@ def fit(
         Changes to the default priors, by name; ``print(Model(law))`` lists them.
     drift : Drift, optional
         How the law fails beyond its runs, told by other tables: forecasts and plans that are wider, and
-        say more at scale. None: the law alone, as published fits are. With complete pooling only.
+        say more at scale; the law alone is then fitted too, and shown beside. None: the law alone, as
+        published fits are.
     engine : Engine, optional
         ``NUTS(...)`` (default), ``Laplace(...)``, ``FromPrior(...)`` or ``Huber(...)``, with its settings.
     seed : int, optional
@@ -91,29 +90,47 @@ def fit(
     ------
     ValueError
         For an unknown column, parameter or setting, priors that the engine does not read, or more rows with
-        so many draws than memory holds; before
-        anything is sampled.
+        so many draws than memory holds; before anything is sampled.
     """
     model = _model(law, pooling, noise, priors, drift)
     check_metadata(metadata or {})
-    label, groups = _groups(model, runs)
     engine = engine or NUTS()
     _check_size(len(runs), engine)
-    joint, data = arrays_of(model, runs)
-    data |= _clusters(engine, model, runs)
+    _, groups = _groups(model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
         log.warning("%s", w)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else _seed(seed)
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
+    about = {"design": [w.to_dict() for w in warnings], "seed": seed, **_about(model, runs)}
+    found = _drawn(runs, model, engine, about, progress)
+    if model.drift:
+        log.info("the law alone, beside it")
+        found = dataclasses.replace(found, law_alone=_drawn(runs, _without_drift(model), engine, about, progress))
+    return dataclasses.replace(found, metadata=dict(metadata or {}))
+
+
+def _drawn(runs: Runs, model: Model, engine: Engine, about: Mapping[str, Any], progress: Progress | None) -> Posterior:
+    """One model's draws, checked."""
+    joint, data = arrays_of(model, runs)
+    data |= _clusters(engine, model, runs)
     began = time.perf_counter()
     with bar() if progress is None else contextlib.nullcontext(progress) as told:
-        draws = engine.draw(joint, data, seed, told)
-    tree = _label(joint, runs, draws, groups, seed)
-    info = {
-        **draws.info,
-        "seed": seed,
-        "reference": {k: float(v) for k, v in data["reference"].items()},
+        draws = engine.draw(joint, data, about["seed"], told)
+    tree = labelled(joint, runs, draws, _groups(model, runs)[1], about["seed"])
+    seconds = {**draws.info["seconds"], "total": round(time.perf_counter() - began, 4)}
+    info = {**draws.info, **about, "reference": {k: float(v) for k, v in data["reference"].items()}, "seconds": seconds}
+    posterior = Posterior(tree, model, runs, runs.rule, _checks(joint, tree, engine, info), info)
+    if model.drift:
+        posterior = dataclasses.replace(posterior, gate=gate(posterior))
+    _report(posterior)
+    return posterior
+
+
+def _about(model: Model, runs: Runs) -> dict[str, Any]:
+    """What is recorded of a fit's table and machine."""
+    label, groups = _groups(model, runs)
+    return {
         "center": dataclasses.asdict(center_of(runs)),
         "loss_center": float(np.median(runs.table["loss"])),
         "largest": dict(runs.largest),
@@ -121,15 +138,19 @@ def fit(
         "table_hash": runs.table_hash,
         "n_runs": len(runs),
         "runs_per_group": {str(g): int((label == g).sum()) for g in groups} if model.pooling.by else {},
-        "design": [w.to_dict() for w in warnings],
         "versions": _versions(),
         "machine": f"{machine.system()} {machine.machine()}, {os.cpu_count()} cores",
     }
-    info["seconds"] = {**info["seconds"], "total": round(time.perf_counter() - began, 4)}
-    checks = _checks(joint, tree, engine, info)
-    posterior = Posterior(tree, model, runs, runs.rule, checks, info, dict(metadata or {}))
-    _report(posterior)
-    return posterior
+
+
+def _without_drift(model: Model) -> Model:
+    """The law alone, as it would be fitted without a drift."""
+    plain = dataclasses.replace(model, drift=None, priors={}, pooling=Complete())
+    known = {p.name for p in plain.parameters}
+    priors = {k: v for k, v in model.priors.items() if k in known}
+    kept = {k: v for k, v in model.pooling.per_parameter.items() if k in known}
+    pooling = dataclasses.replace(model.pooling, per_parameter=kept) if model.pooling.by else model.pooling
+    return dataclasses.replace(plain, priors=priors, pooling=pooling)
 
 
 def _check_size(rows: int, engine: Engine) -> None:
@@ -208,77 +229,6 @@ def center_of(runs: Runs) -> Center:
 
 def _groups(model: Model, runs: Runs) -> tuple[np.ndarray, tuple[str, ...]]:
     return runs.labels(model.pooling.by) if model.pooling.by else (np.full(len(runs), ""), ("",))
-
-
-def _described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str, Any]:
-    """`joint.describe` in chunks of one size, back on the host: leaves (len(z), ...)."""
-    with jax.enable_x64(True):
-        on_device, whole = jax.device_put(dict(data)), []
-        for at in range(0, len(z), CHUNK):
-            part = z[at : at + CHUNK]
-            filled = np.concatenate([part, np.repeat(part[-1:], CHUNK - len(part), axis=0)])
-            whole.append(jax.tree.map(np.asarray, describe(joint)(filled, on_device)))
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(z)], *whole)
-
-
-def _label(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed: int) -> xr.DataTree:
-    """The one crossing from arrays to labels."""
-    n, (chains, length, d) = len(runs), draws.z.shape
-    grouped = any(kind != "complete" for _, kind in joint.kinds)
-    rng = np.random.default_rng([seed, 0])
-    found = _described(joint, draws.z.reshape(-1, d), draws.data)
-    prior_z = simulate.prior(joint, draws.data, rng, CHUNK)
-    prior = _described(joint, prior_z, table.without_pilot(joint, draws.data))
-    t = runs.table
-    coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str)}
-
-    def sampled(leaves: Mapping[str, np.ndarray], shape: tuple[int, int], last: str = "group") -> xr.Dataset:
-        arrays = {k: v.reshape(*shape, *v.shape[1:]) for k, v in leaves.items()}
-        dims = {k: _dims(k, v.ndim - 2, last) for k, v in arrays.items()}
-        return _arviz.dataset(arrays, coords, dims)
-
-    keep = np.unique(np.linspace(0, length - 1, max(1, PREDICTIVE // chains)).astype(int))
-    at = (np.arange(chains)[:, None] * length + keep).ravel()
-    values = {k: v[at] for k, v in found["values"].items()}
-    se = draws.data["se"][:n]
-    group = draws.data["group"][:n]
-    with np.errstate(over="ignore"):  # heavy-tailed scatter of a prior draw may exceed any float: inf says so
-        new_runs = np.exp(simulate.runs(joint, rng, found["mean"][at, :n], values, se, group))
-    predictive = sampled({"loss": new_runs}, (chains, len(keep)), "run").assign_coords(draw=keep)
-    unconstrained = unpack(joint, draws.z.reshape(-1, d), len(draws.data["mask"]))
-    columns = {k: t[k].to_numpy(float) for k in ("n_params", "n_tokens", "flop", "loss_se")}
-    by_run = {k: ["run"] for k in (*columns, "run_group", "loss")}
-    constant = {**columns, "run_group": coords["group"][group]} if grouped else columns
-    return xr.DataTree.from_dict(
-        {
-            "posterior": sampled(_variables(joint, found, len(groups), grouped), (chains, length)),
-            "unconstrained_posterior": sampled(unconstrained, (chains, length)),
-            "sample_stats": sampled({k: v.reshape(-1) for k, v in draws.stats.items()}, (chains, length)),
-            "log_likelihood": sampled({"log_loss": found["log_likelihood"][:, :n]}, (chains, length), "run"),
-            "log_prior": sampled(found["log_prior"], (chains, length)),
-            "posterior_predictive": predictive,
-            "prior": sampled(_variables(joint, prior, len(groups), grouped), (1, CHUNK)),
-            "observed_data": _arviz.dataset({"loss": t["loss"].to_numpy(float)}, coords, by_run, sampled=False),
-            "constant_data": _arviz.dataset(constant, coords, by_run, sampled=False),
-        }
-    )
-
-
-def _variables(joint: Joint, found: Mapping[str, Any], n_groups: int, grouped: bool) -> dict[str, np.ndarray]:
-    """Letters, parameters, and means and sds of populations; letters differ by group where any parameter does."""
-    size = len(found["mean"])
-    letters = {
-        k: np.broadcast_to(v[:, None] if v.ndim == 1 and grouped else v, (size, n_groups) if grouped else (size,))
-        for k, v in found["letters"].items()
-    }
-    values = {k: v for k, v in found["values"].items() if k not in letters}
-    population = {k: v for k, v in found["x"].items() if k.endswith(("_mean", "_sd"))}
-    return {**letters, **values, **population, **found["paths"]}
-
-
-def _dims(name: str, n: int, last: str) -> list[str]:
-    """Dimensions after chain and draw of a variable that has ``n`` of them."""
-    return [*([last] if n > 1 else []), "weight"] if name.startswith((PATH.name, PATH.site)) else [last][:n]
 
 
 def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:

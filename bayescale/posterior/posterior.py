@@ -14,12 +14,11 @@ import jax
 import numpy as np
 
 from bayescale import _show
-from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, WEIGHTS, Center
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, Center
 from bayescale.model.joint import Model
-from bayescale.model.path import PATH
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
-from bayescale.posterior.surface import Surface, drifted
+from bayescale.posterior.surface import Surface, drifted, weights
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
 
@@ -55,6 +54,10 @@ class Posterior:
         Engine, seed, reference run, versions, table hash: what another fit needs to repeat this one.
     metadata : mapping
         The user's own notes, any JSON value.
+    law_alone : Posterior or None
+        Beside a fit with drift: what the same runs say if the law were exact at every scale.
+    gate : tuple of Check
+        Of a fit with drift: whether its table is one whose forecasts beyond the data can be believed.
     """
 
     tree: xr.DataTree
@@ -64,6 +67,8 @@ class Posterior:
     checks: tuple[Check, ...]
     info: Mapping[str, Any]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    law_alone: Posterior | None = None
+    gate: tuple[Check, ...] = ()
 
     @property
     def law(self) -> Law:
@@ -74,6 +79,11 @@ class Posterior:
     def status(self) -> Status:
         """PASS, FAIL or UNKNOWN: whether the draws can be trusted."""
         return overall(self.checks)
+
+    @property
+    def beyond(self) -> Status | None:
+        """Whether intervals beyond the data are calibrated: of a fit with drift, its gate; None for the law alone."""
+        return overall(self.gate) if self.model.drift else None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -151,26 +161,11 @@ class Posterior:
         letters, values = self._of(self.named(group))
         if self.model.drift is None:
             return Surface(self.law, letters)
-        weights = self._path(group) * values[DEPARTURE.name][:, None]
-        weights[:, KNOTS:] *= np.sqrt(self.model.drift.tilt)
-        center = Center(**self.info["center"])
-        decline = np.broadcast_to(values[DECLINE.name], len(weights))
-        return drifted(self.law, letters, decline, weights, center, self.reference)
-
-    def _path(self, group: Group) -> np.ndarray:
-        """Weights of a group's path, for s = 1: array (chains x draws, WEIGHTS)."""
-        draws, drift = self.tree["posterior"].dataset, self.model.drift
-        assert drift
-        if isinstance(group, NewGroup | PopulationMean) and "group" in draws[PATH.name].dims:
-            if f"{PATH.name}_mean" not in draws:
-                raise ValueError(f"Paths are pooled separately: there is no population to draw a {group} from.")
-            common = draws[f"{PATH.name}_mean"].to_numpy().reshape(-1, WEIGHTS)
-            if isinstance(group, PopulationMean):
-                return common
-            rng = np.random.default_rng([self.info["seed"], 2])
-            return common + np.sqrt(1 - drift.shared) * rng.standard_normal(common.shape)
-        own = draws[PATH.name]
-        return (own.sel(group=group) if "group" in own.dims else own).to_numpy().reshape(-1, WEIGHTS)
+        path = weights(self.tree["posterior"].dataset, group, self.model.drift, self.info["seed"])
+        path = path * values[DEPARTURE.name][:, None]
+        path[:, KNOTS:] *= np.sqrt(self.model.drift.tilt)
+        decline = np.broadcast_to(values[DECLINE.name], len(path))
+        return drifted(self.law, letters, decline, path, Center(**self.info["center"]), self.reference)
 
     @functools.cache  # noqa: B019  (a posterior is frozen and few are alive)
     def _of(self, group: Group) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -28,6 +28,7 @@ from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
 
 SCHEMA = 2  # 1 had no drift: a reader of it would take a fit with drift for the law alone
+INSIDE = ("runs", "law_alone")  # of a file: what is not a group of draws
 PRIORS: dict[str, type[Prior] | type[Fixed]] = {c.__name__: c for c in (Normal, LogNormal, LogitNormal, Fixed)}
 POOLINGS = {c.__name__: c for c in (pooling.Complete, pooling.Partial, pooling.Separate)}
 NOISES = {c.__name__: c for c in (noise.StudentT, noise.Gaussian)}
@@ -85,6 +86,8 @@ def save(posterior: Posterior, path: str | Path) -> Path:
     tree = posterior.tree.copy()
     tree.dataset = root
     tree["runs"] = xr.DataTree(columns)
+    if posterior.law_alone:
+        tree["law_alone"] = posterior.law_alone.tree.copy()
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         tree.to_netcdf(part, engine="h5netcdf")
@@ -123,13 +126,34 @@ def load(path: str | Path) -> Posterior:
 
 def _posterior(tree: xr.DataTree, c: Mapping[str, Any]) -> Posterior:
     runs = Runs.from_dict(c["runs"], _table(tree["runs"].to_dataset(), c["table"]))
-    del tree["runs"]
-    tree.dataset = xr.Dataset()
-    checks = tuple(Check(**k) for k in c["checks"])
-    return Posterior(tree, _model(c["model"]), runs, ComputeRule.from_dict(c["rule"]), checks, c["info"], c["metadata"])
+    rule, beside = ComputeRule.from_dict(c["rule"]), c.get("law_alone")
+
+    def part(within: xr.DataTree, c: Mapping[str, Any]) -> Posterior:
+        groups = {name: group.to_dataset() for name, group in within.children.items() if name not in INSIDE}
+        checks = tuple(Check(**k) for k in c["checks"])
+        gate = tuple(Check(**k) for k in c.get("gate", ()))  # absent from files of the first schema
+        return Posterior(xr.DataTree.from_dict(groups), _model(c["model"]), runs, rule, checks, c["info"], gate=gate)
+
+    alone = part(tree["law_alone"], beside) if beside else None  # type: ignore[arg-type]
+    return dataclasses.replace(part(tree, c), metadata=c["metadata"], law_alone=alone)
 
 
 def _config(posterior: Posterior) -> dict[str, Any]:
+    return {
+        **_fitted(posterior),
+        "law_alone": posterior.law_alone and _fitted(posterior.law_alone),
+        "rule": posterior.rule.to_dict(),
+        "runs": posterior.runs.to_dict() if posterior.runs else None,
+        "table": {
+            name: "number" if posterior.runs.table[name].dtype.kind in "biuf" else "json"  # type: ignore[union-attr]
+            for name in posterior.runs.table  # type: ignore[union-attr]
+        },
+        "metadata": dict(posterior.metadata),
+    }
+
+
+def _fitted(posterior: Posterior) -> dict[str, Any]:
+    """What one model's draws rest on."""
     m = posterior.model
     name = type(m.law).__module__.rsplit(".", 1)[-1]
     if type(m.law).__module__ != f"{laws.__name__}.{name}":
@@ -149,15 +173,9 @@ def _config(posterior: Posterior) -> dict[str, Any]:
             "priors": _named_priors(m.priors),
             "drift": m.drift and {**dataclasses.asdict(m.drift), "priors": _named_priors(m.drift.priors)},
         },
-        "rule": posterior.rule.to_dict(),
-        "runs": posterior.runs.to_dict() if posterior.runs else None,
-        "table": {
-            name: "number" if posterior.runs.table[name].dtype.kind in "biuf" else "json"  # type: ignore[union-attr]
-            for name in posterior.runs.table  # type: ignore[union-attr]
-        },
         "checks": [c.to_dict() for c in posterior.checks],
+        "gate": [c.to_dict() for c in posterior.gate],
         "info": dict(posterior.info),
-        "metadata": dict(posterior.metadata),
     }
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from bayescale.laws._law import Law
-from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, Center, Drifted
+from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, WEIGHTS, Center, Drift, Drifted
+from bayescale.model.path import PATH
+from bayescale.model.pooling import NewGroup, PopulationMean
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @final
@@ -41,6 +46,26 @@ class Surface:
         walk = self.center.walk(np.asarray(flop, float)).T
         level, lean, leaning = self.path[:, :KNOTS], self.path[:, KNOTS, None], self.path[:, KNOTS + 1 :]
         return {**self.letters, DEPARTURE.name: level @ walk, "tilt": lean + leaning @ walk}
+
+
+def weights(draws: xr.Dataset, group: Any, drift: Drift, seed: int) -> np.ndarray:
+    """Weights of a group's path, for s = 1: array (chains x draws, WEIGHTS).
+
+    Raises
+    ------
+    ValueError
+        If a population is asked for, and paths are pooled separately.
+    """
+    own = draws[PATH.name]
+    if not isinstance(group, NewGroup | PopulationMean) or "group" not in own.dims:
+        return (own.sel(group=group) if "group" in own.dims else own).to_numpy().reshape(-1, WEIGHTS)
+    if f"{PATH.name}_mean" not in draws:
+        raise ValueError(f"Paths are pooled separately: there is no population to draw a {group} from.")
+    common = draws[f"{PATH.name}_mean"].to_numpy().reshape(-1, WEIGHTS)
+    if isinstance(group, PopulationMean):
+        return common
+    rng = np.random.default_rng([seed, 2])
+    return common + np.sqrt(1 - drift.shared) * rng.standard_normal(common.shape)
 
 
 def drifted(

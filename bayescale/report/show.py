@@ -6,7 +6,6 @@ the kind and level of their intervals, and what they rest on.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -166,9 +165,7 @@ def _thinned(frontier: Frontier) -> Frontier:
     """At most ``ROWS`` of the budgets, evenly spaced, so that showing thousands costs no more than ten."""
     if len(frontier.budgets) <= ROWS:
         return frontier
-    keep = np.linspace(0, len(frontier.budgets) - 1, ROWS).round().astype(int)
-    log_n = {group: values[:, keep] for group, values in frontier.log_n.items()}
-    return dataclasses.replace(frontier, budgets=frontier.budgets[keep], log_n=log_n)
+    return frontier.thinned(np.linspace(0, len(frontier.budgets) - 1, ROWS).round().astype(int))
 
 
 def _plan(group: str | None, rows: Sequence[dict[str, Any]], frontier: Frontier) -> Table:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bayescale.frontier.frontier import FAR, Frontier
+from bayescale.frontier.frontier import Frontier
+from bayescale.frontier.rows import FAR
 from bayescale.laws._law import Law
 from bayescale.model.joint import Model
 from bayescale.model.pooling import Pooling

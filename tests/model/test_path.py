@@ -15,6 +15,7 @@ from bayescale.model.drift import DEPARTURE, Drift
 from bayescale.model.joint import Joint, Model, describe, potential, size
 from bayescale.model.pooling import Complete, NewGroup, Partial, Pooling, PopulationMean, Separate
 from bayescale.posterior.fitting import arrays_of, fit
+from bayescale.posterior.surface import weights
 from bayescale.runs.read import read_runs
 
 POOLINGS = [Complete(), Partial("group"), Separate("group"), Partial("group", {"path": "complete"})]
@@ -84,7 +85,10 @@ def test_given_the_law_u_is_standard_normal_where_noise_is_normal(runs: Any) -> 
 
 def test_a_group_shares_a_part_of_its_paths_variance(runs: Any) -> None:
     posterior = fit(runs, model(Partial("group")), engine=FromPrior(draws=4000), seed=1)
-    drawn = {g: posterior._path(g) for g in (*posterior.groups, NewGroup(), PopulationMean())}
+    drawn = {
+        g: weights(posterior.tree["posterior"].dataset, g, Drift(shared=0.3), 1)
+        for g in (*posterior.groups, NewGroup(), PopulationMean())
+    }
     for one, other, expected in (
         ("a", "a", 1.0),
         ("a", "b", 0.3),
