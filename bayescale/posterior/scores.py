@@ -1,0 +1,108 @@
+"""How good a forecast was, once the loss is known: proper scores, coverage and bias.
+
+Scores are losses, smaller is better, in the unit of what was forecast; give log losses for shares of the
+loss. They are proper: a forecaster's expected score is best when the forecast is what is believed
+(Gneiting & Raftery 2007, *Strictly Proper Scoring Rules, Prediction, and Estimation*, JASA 102).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def crps(draws: Any, observed: Any) -> np.ndarray:
+    """Continuous ranked probability score of forecasts that are given as draws.
+
+    E |X - y| - E |X - X'| / 2 (Gneiting & Raftery 2007, equation 21) of the draws' own distribution, by
+    sorting. Of one draw, or of draws that are all equal, it is the absolute error.
+
+    Parameters
+    ----------
+    draws : array (draws, ...)
+        At least one draw of each forecast.
+    observed : array (...)
+        What came.
+
+    Returns
+    -------
+    array (...)
+        NaN where a draw or what came is NaN.
+
+    Raises
+    ------
+    ValueError
+        Without draws, or if the shapes do not fit.
+    """
+    x, y = np.asarray(draws, float), np.asarray(observed, float)
+    if x.ndim == 0 or not len(x):
+        raise ValueError(f"crps takes draws along their first axis, at least one; not an array of shape {x.shape}.")
+    if x.shape[1:] != y.shape:
+        raise ValueError(f"crps takes draws (draws, ...) of what was observed (...), not {x.shape} and {y.shape}.")
+    n = len(x)
+    rank = (2 * np.arange(1, n + 1) - n - 1).reshape(n, *(1,) * y.ndim)
+    # The mean difference of all pairs, with the offset taken off so that rounding is relative to the spread.
+    spread = (rank * (np.sort(x, axis=0) - x[:1])).sum(0) / n**2
+    return np.abs(x - y).mean(0) - spread
+
+
+def interval_score(lower: Any, upper: Any, observed: Any, level: float = 0.9) -> np.ndarray:
+    """Width of an equal-tailed interval, and 2 / (1 - level) times the distance by which it was missed.
+
+    Gneiting & Raftery 2007, equation 43, with their alpha = 1 - level.
+
+    Parameters
+    ----------
+    lower, upper, observed : array (...)
+        Ends of the intervals, and what came; shapes broadcast.
+    level : float
+        Probability that the intervals were to hold.
+
+    Raises
+    ------
+    ValueError
+        If the level is not between 0 and 1, or an interval's ends are in the wrong order.
+    """
+    low, high, y = _intervals(lower, upper, observed)
+    if not 0 < level < 1:
+        raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
+    return high - low + 2 / (1 - level) * (np.maximum(low - y, 0) + np.maximum(y - high, 0))
+
+
+def coverage(lower: Any, upper: Any, observed: Any) -> float:
+    """Share of what came that its interval holds, ends included; NaN of no forecasts.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN, or an interval's ends are in the wrong order.
+    """
+    low, high, y = _intervals(lower, upper, observed)
+    if not np.isfinite(y).all() or np.isnan(low).any() or np.isnan(high).any():
+        raise ValueError(
+            "coverage counts every forecast: leave out those without an interval or an outcome, and say so."
+        )
+    return float(np.mean((low <= y) & (y <= high))) if y.size else float("nan")
+
+
+def bias(median: Any, observed: Any) -> float:
+    """Median of forecast less what came: positive where forecasts promise a loss that is too high.
+
+    Raises
+    ------
+    ValueError
+        Without forecasts.
+    """
+    error = np.asarray(median, float) - np.asarray(observed, float)
+    if not error.size:
+        raise ValueError("bias takes at least one forecast.")
+    return float(np.median(error))
+
+
+def _intervals(lower: Any, upper: Any, observed: Any) -> tuple[np.ndarray, ...]:
+    low, high, y = np.broadcast_arrays(*(np.asarray(a, float) for a in (lower, upper, observed)))
+    if (low > high).any():
+        at = int(np.flatnonzero((low > high).ravel())[0])
+        raise ValueError(f"Interval {at} ends before it begins: {low.ravel()[at]:g} to {high.ravel()[at]:g}.")
+    return low, high, y
