@@ -246,7 +246,7 @@ class Frontier:
 
     @cached_property
     def summary(self) -> dict[str | None, dict[str, np.ndarray]]:
-        """Of each group: lower end, median, upper end of each quantity (3, K); the 1 % band (2, K); the share (1, K)."""
+        """Of each group: ends and median of each quantity (3, K), the 1 % band (2, K), the share without optimum (1, K)."""
         return {label: self._summarise(label) for label in self.groups}
 
     def _summarise(self, label: str | None) -> dict[str, np.ndarray]:

@@ -60,9 +60,9 @@ def row(frontier: Frontier, label: str | None, k: int) -> dict[str, Any]:
 
 
 def _waste(frontier: Frontier, label: str | None, k: int, sizes: np.ndarray) -> dict[str, Any]:
-    """Share of the budget that each of the interval's ends and its middle wastes: the median over draws, and an upper end.
+    """Share of the budget that a size at each of the interval's ends and at its middle wastes.
 
-    The upper end is one-sided, of the frontier's level.
+    The median over draws, and the one-sided upper end of the frontier's level.
     """
     letters = frontier.letters[label]
     draws = len(frontier.log_n[label])
