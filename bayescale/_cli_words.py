@@ -85,6 +85,7 @@ def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
     """The same for a person."""
     design = tuple(str(Finding(**{**finding, "groups": tuple(finding["groups"])})) for finding in found["design"])
     parts: list[Table | Notes] = [Notes("Sampling", tuple(map(str, posterior.checks)))]
+    parts += [Notes("Forecasts beyond the data", tuple(map(str, posterior.gate)))] if posterior.gate else []
     parts += [Notes("The design cannot tell", design)] if design else []
     if "psis_loo" in found:
         parts += [
@@ -99,7 +100,8 @@ def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
                 ),
             ),
         ]
-    return Page(status(posterior.status, posterior.checks), f"Diagnostics {posterior.status}", (), parts)
+    first = status(posterior.status, posterior.checks, posterior.beyond)
+    return Page(first, f"Diagnostics {posterior.status}", (), parts)
 
 
 def _loo_line(loo: Mapping[str, float] | None) -> str:

@@ -19,7 +19,7 @@ from bayescale import _show
 from bayescale.frontier import solve
 from bayescale.frontier.budgets import chosen_groups, read_budgets
 from bayescale.frontier.intervals import flat, quantiles
-from bayescale.frontier.rows import UNITS, rows
+from bayescale.frontier.rows import UNITS, WORDS, rows
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
@@ -240,13 +240,13 @@ class Frontier:
         """
         table = self.to_dict()
         frame = pd.DataFrame([flat(row) for row in table.pop("results")])
-        frame = frame.astype(dict.fromkeys(frame.columns.difference(["group", "extrapolates", "far"]), float))
+        frame = frame.astype({name: float for name in frame if not name.endswith(WORDS)})
         frame.attrs.update(table)
         return frame
 
     @cached_property
     def summary(self) -> dict[str | None, dict[str, np.ndarray]]:
-        """Of each group: ends and median of each quantity (3, K), the 1 % band (2, K), the share without optimum (1, K)."""
+        """Of each group: ends and median of each quantity (3, K); the 1 % band (2, K); the share without (1, K)."""
         return {label: self._summarise(label) for label in self.groups}
 
     def _summarise(self, label: str | None) -> dict[str, np.ndarray]:

@@ -47,5 +47,6 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """One level of keys: ``{"loss": {"median": 2.0}}`` becomes ``{"loss_median": 2.0}``."""
     result: dict[str, Any] = {}
     for key, value in row.items():
-        result |= {f"{key}_{stat}": each for stat, each in value.items()} if isinstance(value, dict) else {key: value}
+        inner = flat(value) if isinstance(value, dict) else {"": value}
+        result |= {f"{key}_{stat}" if stat else key: each for stat, each in inner.items()}
     return result

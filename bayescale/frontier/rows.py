@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayescale.frontier.frontier import Frontier
 
 FAR = 100.0  # a plan this many times beyond the largest run is marked as far
+WORDS = ("group", "extrapolates", "far", "determined", "compute_wasted")  # of a row: what is no number
 DETERMINED = 10.0  # ratio of the ends of the interval of tokens per parameter beyond which it is not determined
 WASTE_DRAWS = 200  # draws behind the compute wasted: it is a share of percents, and its median moves little
 UNITS = {"n_opt_params": "parameters", "d_opt_tokens": "tokens", "tokens_per_parameter": "tokens per parameter"}

@@ -40,6 +40,10 @@ class Forecast:
         The fit's diagnostics.
     loss_unit : str
         Unit of both.
+    law_alone : Forecast or None
+        Of a fit with drift: the same runs were the law exact.
+    beyond : str or None
+        Of a fit with drift: PASS or FAIL, whether intervals beyond the data are calibrated.
     """
 
     runs: pd.DataFrame
@@ -48,28 +52,47 @@ class Forecast:
     level: float
     status: str
     loss_unit: str
+    law_alone: Forecast | None = None
+    beyond: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """PASS, FAIL or UNKNOWN: whether its numbers may be relied on, beyond the data too where runs lie there."""
+        far = self.beyond == "FAIL" and bool((self.runs["extrapolation_factor"] > 1).any())
+        return "FAIL" if far else self.status
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a run and group, intervals as columns."""
-        out = self.runs.copy()
-        for name, values in (("loss_mean", self.mean), ("loss_new_run", self.new_run)):
+        """One row a run and group, intervals as columns; those of ``law_alone`` after the others."""
+        out, alone = self.runs.copy(), self.law_alone
+        columns = {"loss_mean": self.mean, "loss_new_run": self.new_run}
+        columns |= {"law_alone_loss_mean": alone.mean, "law_alone_loss_new_run": alone.new_run} if alone else {}
+        for name, values in columns.items():
             for i, end in enumerate(("median", "lower", "upper")):
                 out[f"{name}_{end}"] = values[:, i]
         return out
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe: null where there is no value."""
-        results = []
-        for row, mean, new in zip(self.runs.to_dict("records"), self.mean, self.new_run, strict=True):
-            plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
-            results.append({**plain, "loss": {"mean": _interval(mean), "new_run": _interval(new)}})
+        """JSON-safe: null where there is no value. ``law_alone`` and ``beyond_data`` as in `Frontier.to_dict`."""
+        results = self._rows()
+        if self.law_alone:
+            alone = self.law_alone._rows()
+            results = [each | {"law_alone": own} for each, own in zip(results, alone, strict=True)]
         return {
             "level": self.level,
             "kind": "eti",
             "diagnostics": self.status,
             "loss_unit": self.loss_unit,
+            "drift": self.law_alone is not None,
+            "beyond_data": self.beyond,
             "results": results,
         }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for row, mean, new in zip(self.runs.to_dict("records"), self.mean, self.new_run, strict=True):
+            plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
+            rows.append({**plain, "loss": {"mean": _interval(mean), "new_run": _interval(new)}})
+        return rows
 
     def __repr__(self) -> str:
         return _show.text(self)
@@ -127,7 +150,8 @@ def predict(
     parts = [_intervals(posterior, g, inputs, level, rng) for g in chosen]
     table = pd.concat([frame.assign(group=None if g is None else str(g)) for g in chosen], ignore_index=True)
     mean, new_run = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
-    return Forecast(table, mean, new_run, level, posterior.status, posterior.loss_unit)
+    alone = posterior.law_alone and predict(posterior.law_alone, runs, group=group, level=level, seed=seed)
+    return Forecast(table, mean, new_run, level, posterior.status, posterior.loss_unit, alone, posterior.beyond)
 
 
 def _inputs(law: Law, runs: Any) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from bayescale.posterior.gate import HOLLOW
 from bayescale.report.words import number, printable
 
 # Okabe & Ito 2008, "Color universal design": told apart with any colour vision; yellow left out, too pale on white.
@@ -35,10 +36,13 @@ def colours(names: Sequence[Any]) -> dict[Any, Any]:
     return {name: SHADES(i / (len(names) - 1)) for i, name in enumerate(names)}
 
 
-def title(ax: Axes, text: str, caption: str, status: str) -> None:
-    """A title, under it a caption in small; above both a warning where the fit's diagnostics did not pass."""
-    passed = status == "PASS"
-    warning = "" if passed else f"{status}: do not decide on this fit\n"
+def title(ax: Axes, text: str, caption: str, status: str, standing: str = "PASS") -> None:
+    """A title, under it a caption in small; above both a warning where the fit's diagnostics did not pass.
+
+    ``standing`` is FAIL, too, where no interval beyond the data is calibrated.
+    """
+    passed = status == standing == "PASS"
+    warning = "" if passed else f"{HOLLOW}\n" if status == "PASS" else f"{status}: do not decide on this fit\n"
     ax.set_title(warning + safe(text), loc="left", fontsize=11, pad=20, color=INK if passed else WARNING)
     ax.annotate(safe(caption), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=SMALL, color=GREY)
 
