@@ -21,6 +21,7 @@ from .parameter import Fixed as Fixed
 from .parameter import LogitNormal as LogitNormal
 from .parameter import LogNormal as LogNormal
 from .parameter import Normal as Normal
+from .posterior.backtest import backtest as backtest
 from .posterior.checks import loo as loo
 from .posterior.checks import outliers as outliers
 from .posterior.checks import predictive_check as predictive_check
@@ -30,8 +31,10 @@ from .posterior.posterior import Posterior as Posterior
 from .posterior.predict import Forecast as Forecast
 from .posterior.predict import predict as predict
 from .posterior.published import published as published
+from .posterior.scorecard import Backtest as Backtest
 from .posterior.simulate import simulate as simulate
 from .posterior.store import load as load
+from .report.plots import plot_calibration as plot_calibration
 from .report.plots import plot_fit as plot_fit
 from .report.plots import plot_frontier as plot_frontier
 from .report.plots import plot_posterior as plot_posterior

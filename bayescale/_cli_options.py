@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +20,24 @@ if TYPE_CHECKING:
     from bayescale.parameter import Fixed, Prior
     from bayescale.posterior.posterior import Group
     from bayescale.runs.table import Runs
+
+# Options that several commands share.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else.")]
+Level = Annotated[float, typer.Option(help="Probability inside the equal-tailed intervals.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of everything random; drawn and stated unless given.")]
+TABLES = "Table of finished runs: CSV, TSV, JSON lines, Parquet or Excel."
+Columns = Annotated[list[str], typer.Option("--column", metavar="MEANING=HEADER", help="Header: n_params=Params.")]
+Units = Annotated[list[str], typer.Option("--unit", metavar="MEANING=UNIT", help="Unit of a column: n_params=M.")]
+Excluded = Annotated[list[str], typer.Option("--exclude", metavar="COLUMN=VALUE|RUN", help="Leave rows out.")]
+LeftOut = Annotated[list[str], typer.Option("--leave-out", metavar="RULE", help="Leave out what a rule doubts.")]
+LossUnit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of the loss: perplexity, bits per byte.")]
+BytesPerToken = Annotated[str | None, typer.Option(metavar="NUMBER|HEADER", help="Gives bits per byte.")]
+Decimal = Annotated[Literal[".", ","] | None, typer.Option(help="Decimal mark; told from the cells unless given.")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text file; UTF-8 unless it says another.")]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Of an Excel workbook with several.")]
+RULE = "FLOPs to train one parameter on one token: the rule C = k N D."
+LawName = Annotated[str, typer.Option(metavar="NAME", help="Scaling law; `bayescale laws` lists them.")]
+GroupBy = Annotated[str | None, typer.Option(metavar="COLUMN", help="Groups of runs, each with its own law.")]
 
 
 def pairs(option: str, given: Iterable[str], form: str) -> list[tuple[str, str]]:

@@ -12,7 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import bayescale as bs
+from bayescale import _cli_backtest
 from bayescale import _cli_options as options
+from bayescale._cli_options import (
+    RULE,
+    TABLES,
+    BytesPerToken,
+    Columns,
+    Decimal,
+    Encoding,
+    Excluded,
+    GroupBy,
+    Json,
+    LawName,
+    LeftOut,
+    Level,
+    LossUnit,
+    Seed,
+    Sheet,
+    Units,
+)
 from bayescale._cli_run import command, show, start_logging, to_write, write
 
 if TYPE_CHECKING:
@@ -30,9 +49,7 @@ app = typer.Typer(
 )
 
 Fit = Annotated[Path, typer.Argument(metavar="FIT.nc", help="A fit that `bayescale fit` wrote.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")]
-Level = Annotated[float, typer.Option(help="Probability inside the equal-tailed intervals.")]
 OfGroup = Annotated[
     str | None, typer.Option("--group", metavar="NAME", help="One group; all of the fit's unless given.")
 ]
@@ -40,18 +57,6 @@ OfNew = Annotated[
     bool, typer.Option("--new-group", help="A group that is not in the table, drawn from the population.")
 ]
 OfMean = Annotated[bool, typer.Option("--population-mean", help="The population's mean, which is not a group.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of everything random; drawn and stated unless given.")]
-TABLES = "Table of finished runs: CSV, TSV, JSON lines, Parquet or Excel."
-Columns = Annotated[list[str], typer.Option("--column", metavar="MEANING=HEADER", help="Header: n_params=Params.")]
-Units = Annotated[list[str], typer.Option("--unit", metavar="MEANING=UNIT", help="Unit of a column: n_params=M.")]
-Excluded = Annotated[list[str], typer.Option("--exclude", metavar="COLUMN=VALUE|RUN", help="Leave rows out.")]
-LeftOut = Annotated[list[str], typer.Option("--leave-out", metavar="RULE", help="Leave out what a rule doubts.")]
-LossUnit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of the loss: perplexity, bits per byte.")]
-BytesPerToken = Annotated[str | None, typer.Option(metavar="NUMBER|HEADER", help="Gives bits per byte.")]
-Decimal = Annotated[Literal[".", ","] | None, typer.Option(help="Decimal mark; told from the cells unless given.")]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text file; UTF-8 unless it says another.")]
-Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Of an Excel workbook with several.")]
-RULE = "FLOPs to train one parameter on one token: the rule C = k N D."
 
 
 def main() -> None:
@@ -97,10 +102,8 @@ def demo(
 def fit(
     source: Annotated[Path, typer.Argument(metavar="RUNS", help=TABLES)],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FIT.nc", help="Where to write the fit.")],
-    law: Annotated[str, typer.Option(metavar="NAME", help="Scaling law; `bayescale laws` lists them.")] = "chinchilla",
-    group_by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Groups of runs, each with its own law.")
-    ] = None,
+    law: LawName = "chinchilla",
+    group_by: GroupBy = None,
     pooling: Annotated[
         Literal["complete", "partial", "separate"] | None,
         typer.Option(help="How groups share the law: partial with --group-by, complete without."),
@@ -164,6 +167,9 @@ def _show_fit(posterior: Posterior, runs: Runs, path: Path, as_json: bool) -> No
     result = posterior.to_dict() | {"runs": runs.to_dict(), "outliers": flagged, "file": str(path)}
     written = f"Wrote {path}: `bayescale check` and `bayescale allocate` read it."
     show(result, [posterior, posterior.model, words.outlier_notes(flagged).text(), written], as_json)
+
+
+app.command()(command(_cli_backtest.backtest))
 
 
 @app.command()

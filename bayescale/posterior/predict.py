@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -184,26 +184,38 @@ def losses(law: Law | Drifted) -> Callable[..., Any]:
     return jax.jit(lambda letters, run: law.loss({k: v if v.ndim > 1 else v[:, None] for k, v in letters.items()}, run))
 
 
-def _intervals(
-    posterior: Posterior, group: Group, inputs: Mapping[str, np.ndarray], level: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def simulated(
+    posterior: Posterior, group: Group, inputs: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+    """Draws of given runs, in blocks of rows: which rows, their mean loss, and the log loss of a new run at each.
+
+    Both are arrays (draws, rows of the block); new runs are None where the fit has no noise.
+    """
     surface, values = posterior.surface(group), posterior.values(group)
     draws = len(next(iter(surface.letters.values())))
     rows = len(next(iter(inputs.values())))
     block = max(1, min(rows, ELEMENTS // draws))
+    column = {k: v[:, None] for k, v in values.items()}
+    for at in range(0, rows, block):
+        part = {k: v[at : at + block] for k, v in inputs.items()}
+        n = len(next(iter(part.values())))
+        filled = {k: np.concatenate([v, np.repeat(v[-1:], block - n)]) for k, v in part.items()}
+        flop = posterior.rule.flop(filled["n_params"], filled["n_tokens"])
+        with jax.enable_x64(True):
+            loss = np.asarray(losses(surface.law)(surface.at(flop), filled))[:, :n]
+        noise = posterior.model.noise
+        yield slice(at, at + n), loss, noise.simulate(rng, np.log(loss), column, 0.0) if "noise" in values else None
+
+
+def _intervals(
+    posterior: Posterior, group: Group, inputs: Mapping[str, np.ndarray], level: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = len(next(iter(inputs.values())))
     q = [0.5, (1 - level) / 2, (1 + level) / 2]
     mean, new_run = np.empty((rows, 3)), np.full((rows, 3), np.nan)
-    with jax.enable_x64(True):
-        for at in range(0, rows, block):
-            part = {k: v[at : at + block] for k, v in inputs.items()}
-            n = len(next(iter(part.values())))
-            filled = {k: np.concatenate([v, np.repeat(v[-1:], block - n)]) for k, v in part.items()}
-            flop = posterior.rule.flop(filled["n_params"], filled["n_tokens"])
-            loss = np.asarray(losses(surface.law)(surface.at(flop), filled))[:, :n]
-            mean[at : at + n] = np.quantile(loss, q, axis=0).T
-            if "noise" in values:
-                column = {k: v[:, None] for k, v in values.items()}
-                noisy = posterior.model.noise.simulate(rng, np.log(loss), column, 0.0)
-                with np.errstate(over="ignore"):  # the tails of a prior's scatter may exceed any float
-                    new_run[at : at + n] = np.exp(np.quantile(noisy, q, axis=0)).T
+    for at, loss, noisy in simulated(posterior, group, inputs, rng):
+        mean[at] = np.quantile(loss, q, axis=0).T
+        if noisy is not None:
+            with np.errstate(over="ignore"):  # the tails of a prior's scatter may exceed any float
+                new_run[at] = np.exp(np.quantile(noisy, q, axis=0)).T
     return mean, new_run

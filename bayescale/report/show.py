@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from bayescale.frontier.frontier import Frontier
 from bayescale.model.joint import Model
 from bayescale.posterior.posterior import Posterior
-from bayescale.posterior.predict import Forecast
 from bayescale.report import plans
+from bayescale.report.backtests import backtest_page
 from bayescale.report.plans import ROWS, largest, left_over, notes
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import (
@@ -134,11 +133,5 @@ def _assumptions(posterior: Posterior) -> list[str]:
     return [f"compute: {posterior.rule}", *runs.notes, *left_out]
 
 
-@page.register
-def _frontier(frontier: Frontier) -> Page:
-    return plans.frontier_page(frontier)
-
-
-@page.register
-def _forecast(forecast: Forecast) -> Page:
-    return plans.forecast_page(forecast)
+for others in (plans.frontier_page, plans.forecast_page, backtest_page):
+    page.register(others)

@@ -173,3 +173,10 @@ def test_predictive_losses_are_the_law_with_scatter(partial: Posterior) -> None:
 def test_settings_are_frozen(one_table: Runs, laplace: Posterior) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         laplace.checks = ()  # type: ignore[misc]
+
+
+def test_more_rows_than_memory_holds_are_refused_before_sampling(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match=r"20,000 rows with 4,000 draws need 2\.6 GB.*leave_out=Thinned.*draws=500"):
+        fit(Runs(table(20_000)), LAW)
+    with pytest.raises(AssertionError, match="it was sampled"):
+        fit(Runs(table(10_000)), LAW, engine=Never())

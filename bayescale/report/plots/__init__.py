@@ -4,6 +4,8 @@ They draw into the axes given, or into a new figure; nothing is shown or saved f
 colours can be told apart in any colour vision.
 """
 
+from bayescale.report.plots.calibration import plot_calibration as plot_calibration
+from bayescale.report.plots.calibration import plot_calibration_data as plot_calibration_data
 from bayescale.report.plots.frontier import plot_frontier as plot_frontier
 from bayescale.report.plots.frontier import plot_frontier_data as plot_frontier_data
 from bayescale.report.plots.frontier import plot_tokens_per_parameter as plot_tokens_per_parameter

@@ -1,0 +1,110 @@
+"""A backtest as a page: scores of each forecaster, then how little one table can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.scorecard import ALL, BINS, LEVELS, Backtest
+from bayescale.report.plans import notes
+from bayescale.report.tables import Notes, Page, Table
+from bayescale.report.words import amount, kind, number, printable
+
+APART = 0.1  # decades of compute within which runs are of one budget, for counting them
+BY_FACTOR = {
+    "coverage": "Share of new runs that the {kind} interval holds",
+    "interval_score": "Interval score of the {kind} interval, log loss x 100: smaller is better",
+    "bias_percent": "Median of forecast less what came, % of the loss",
+}
+
+
+def backtest_page(found: Backtest) -> Page:
+    """What is said of a backtest: the gate first where it failed."""
+    splits: Any = found.splits
+    groups = int(splits["group"].nunique(dropna=False))
+    unlike = [row for row in splits.to_dict("records") if row["gate"] not in (None, "PASS")]
+    warning = f"GATE: {HOLLOW} for {len(unlike)} of {amount(len(splits), 'split')}, named below." if unlike else None
+    of = f"{amount(len(splits), 'split')} of {amount(groups, 'group')}"
+    summary = found.summary()
+    return Page(
+        warning,
+        f"Backtest of {found.source}: {of}",
+        (
+            f"each split trains on the runs with C <= C_max / r, at least {found.least}, and forecasts all larger ones",
+            f"intervals of a new run, {kind(found.level)}; means within group, split and extrapolation factor, "
+            "then over those",
+        ),
+        [
+            _overall(summary),
+            *(_by_factor(summary, measure, found.level) for measure in BY_FACTOR),
+            *notes("The gate did not pass", [f"{_split(row)}: {row['gate_failed']}" for row in unlike]),
+            *notes("Diagnostics that did not pass", _diagnostics(splits.to_dict("records"))),
+            Notes("How little one table can show", _little(found, groups)),
+        ],
+    )
+
+
+def _overall(summary: Any) -> Table:
+    rows = summary[summary["bin"] == ALL].to_dict("records")
+    shares = [f"{100 * p:g}" for p in LEVELS]
+    return Table(
+        "Share of new runs inside intervals of so many %, and scores of log loss x 100",
+        ("forecaster", *(f"{share} %" for share in shares), "width\n%", "interval\nscore", "CRPS\n", "bias\n%"),
+        tuple(
+            (
+                row["forecaster"],
+                *(f"{row[f'coverage_{share}']:.2f}" for share in shares),
+                *(number(row[name]) for name in ("width_percent", "interval_score", "crps")),
+                _signed(row["bias_percent"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _by_factor(summary: Any, measure: str, level: float) -> Table:
+    forecasters = list(dict.fromkeys(summary["forecaster"]))
+    write = {"coverage": "{:.2f}".format, "bias_percent": _signed}.get(measure, number)
+    rows = []
+    for b in BINS:
+        own = summary[summary["bin"] == b].set_index("forecaster")
+        if len(own):
+            cells = (write(float(own.loc[name, measure])) for name in forecasters)
+            rows.append((b, str(own["runs"].iloc[0]), *cells))
+    caption = BY_FACTOR[measure].format(kind=kind(level))
+    return Table(caption, ("x largest run", "forecasts", *forecasters), tuple(rows))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}"
+
+
+def _split(row: dict[str, Any]) -> str:
+    group = "" if row["group"] is None else f"group {printable(str(row['group']))}, "
+    return f"{group}r = {row['factor']:g}, trained on {amount(row['trained_on'], 'run')}"
+
+
+def _diagnostics(splits: list[dict[str, Any]]) -> list[str]:
+    """Fits that failed; a bootstrap or an approximation is UNKNOWN by its nature."""
+    lines = []
+    for row in splits:
+        failed = [of for of in ("drift", "alone", "bootstrap") if row[f"diagnostics_{of}"] == "FAIL"]
+        lines += [f"{_split(row)}: FAIL of {', '.join(failed)}"] if failed else []
+    return lines
+
+
+def _little(found: Backtest, groups: int) -> tuple[str, ...]:
+    predictions: Any = found.predictions
+    own = predictions[predictions["forecaster"] == predictions["forecaster"].iloc[0]]
+    budget = np.round(np.log10(own["flop"].to_numpy(float)) / APART)
+    budgets = len(set(zip(own["group"].astype(str), budget, strict=True)))
+    return (
+        f"{amount(len(found.splits), 'split')}, of which at most {groups} are independent: the splits of a group "
+        "forecast the same largest runs from nested tables",
+        f"{amount(len(own), 'forecast')} of {amount(budgets, 'budget')}: errors at one budget are almost perfectly "
+        "correlated, so runs of one budget count as hardly more than one",
+        f"so a {100 * found.level:g} % interval may hold all or none of them and be calibrated all the same; "
+        "whether it is, only many tables can show",
+    )
