@@ -15,6 +15,7 @@ from bayescale._cli_options import (
     BytesPerToken,
     Columns,
     Decimal,
+    Drifts,
     Encoding,
     Excluded,
     GroupBy,
@@ -38,9 +39,7 @@ def backtest(
         list[float], typer.Option(metavar="R", help="Train on at most 1/R of the largest compute; may be given again.")
     ] = [3.0, 10.0, 30.0, 100.0, 300.0],
     least: Annotated[int, typer.Option(metavar="K", help="Runs that a split trains on at least.")] = 10,
-    drift: Annotated[
-        Literal["default", "none"], typer.Option(help="Forecast with drift beside the law alone, or not.")
-    ] = "default",
+    drift: Drifts = "default",
     resamples: Annotated[int, typer.Option(metavar="K", help="Of the Huber bootstrap; 0 leaves it out.")] = 200,
     column: Columns = [],
     unit: Units = [],
@@ -81,7 +80,7 @@ def backtest(
         bs.laws.get(law),
         factors=factor,
         group_by=group_by,
-        drift=bs.Drift() if drift == "default" else None,
+        drift=options.drift(drift),
         engine=options.engine(engine, few | given),
         bootstrap=bs.Huber(resamples=resamples) if resamples else None,
         least=least,

@@ -15,6 +15,7 @@ import bayescale as bs
 if TYPE_CHECKING:
     from bayescale.inference._engine import Engine
     from bayescale.laws import Law
+    from bayescale.model.drift import Drift
     from bayescale.model.noise import Noise
     from bayescale.model.pooling import Pooling
     from bayescale.parameter import Fixed, Prior
@@ -37,6 +38,9 @@ Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text fi
 Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Of an Excel workbook with several.")]
 RULE = "FLOPs to train one parameter on one token: the rule C = k N D."
 LawName = Annotated[str, typer.Option(metavar="NAME", help="Scaling law; `bayescale laws` lists them.")]
+Drifts = Annotated[
+    Literal["default", "none"], typer.Option("--drift", help="How the law fails beyond its runs; none: it is exact.")
+]
 GroupBy = Annotated[str | None, typer.Option(metavar="COLUMN", help="Groups of runs, each with its own law.")]
 
 
@@ -116,9 +120,16 @@ def pooling(kind: str | None, by: str | None) -> Pooling:
     return bs.Partial(by) if kind == "partial" else bs.Separate(by)
 
 
-def priors(law: Law, noise: Noise, fix: Iterable[str], prior: Iterable[str]) -> dict[str, Prior | Fixed]:
+def drift(name: str) -> Drift | None:
+    """What other tables say about a law beyond its runs, or nothing."""
+    return bs.Drift() if name == "default" else None
+
+
+def priors(
+    law: Law, noise: Noise, drift: Drift | None, fix: Iterable[str], prior: Iterable[str]
+) -> dict[str, Prior | Fixed]:
     """Changes to the default priors; each keeps the kind that its parameter's range needs."""
-    kinds = {p.name: type(p.prior) for p in bs.Model(law, noise=noise).parameters}
+    kinds = {p.name: type(p.prior) for p in bs.Model(law, noise=noise, drift=drift).parameters}
     changed: dict[str, Prior | Fixed] = {}
     for name, text in pairs("--prior", prior, "NAME=CENTER,SPREAD, as alpha=0.35,0.2"):
         center, spread = numbers("--prior", text, 2, "NAME=CENTER,SPREAD, as alpha=0.35,0.2")

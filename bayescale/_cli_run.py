@@ -2,7 +2,7 @@
 
 Standard output holds the result and nothing else; logs, warnings, errors and progress go to standard
 error. Exit codes: 0 done, 1 an error that the message tells how to mend, 2 usage, 3 the result was
-given but rests on diagnostics that are FAIL or UNKNOWN, 130 interrupted.
+given but rests on diagnostics or a gate that are FAIL or UNKNOWN, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ import logging
 import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayescale as bs
+from bayescale._cli_run import show, write
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import amount, number, reach, status
 from bayescale.runs.design import Finding
@@ -17,7 +19,10 @@ from bayescale.runs.design import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayescale.frontier.frontier import Frontier
     from bayescale.posterior.posterior import Posterior
+    from bayescale.posterior.predict import Forecast
+    from bayescale.runs.table import Runs
 
 log = logging.getLogger("bayescale")
 # A plan inside the fitted compute may still ask for a size or for tokens that no run had.
@@ -52,6 +57,8 @@ def checks(posterior: Posterior) -> dict[str, Any]:
     found: dict[str, Any] = {
         "diagnostics": posterior.status,
         "checks": [check.to_dict() for check in posterior.checks],
+        "beyond_data": posterior.beyond,
+        "gate": [check.to_dict() for check in posterior.gate],
         "design": list(posterior.info["design"]),
     }
     if not _used_runs(posterior):
@@ -125,11 +132,29 @@ def warn_far(rows: Iterable[Mapping[str, Any]]) -> None:
             log.warning("%s FLOP%s: extrapolation, %s.", flop, group, "; ".join(beyond))
 
 
+def show_fit(posterior: Posterior, runs: Runs, path: Path, as_json: bool) -> None:
+    """Print a fit, the runs off its law, and where it was written."""
+    flagged = outliers(posterior)
+    result = posterior.to_dict() | {"runs": runs.to_dict(), "outliers": flagged, "file": str(path)}
+    written = f"Wrote {path}: `bayescale check` and `bayescale allocate` read it."
+    show(result, [posterior, posterior.model, outlier_notes(flagged).text(), written], as_json)
+
+
+def show_plan(result: Frontier | Forecast, as_json: bool, csv: Path | None) -> None:
+    """Print plans or forecasts, and write them as CSV where asked; what lies beyond the runs is warned of."""
+    found = result.to_dict()
+    warn_far(found["results"])
+    if csv:
+        write(csv, lambda part: result.to_dataframe().to_csv(part, index=False))
+    show(found, [result], as_json)
+
+
 def laws() -> list[dict[str, Any]]:
     """Every law: its formula, what it reads, what is inferred, and the default priors."""
     found = []
     for name in bs.laws.names():
         law = bs.laws.get(name)
+        model = bs.Model(law)
         found.append(
             {
                 "name": name,
@@ -137,8 +162,8 @@ def laws() -> list[dict[str, Any]]:
                 "inputs": list(law.inputs),
                 "coefficients": [{"name": q.name, "meaning": q.meaning, "unit": q.unit} for q in law.coefficients],
                 "parameters": [
-                    {"name": p.name, "meaning": p.meaning, "unit": p.unit, "prior": repr(p.prior)}
-                    for p in bs.Model(law).parameters
+                    {"name": p.name, "meaning": p.meaning, "unit": p.unit, "prior": repr(model.prior(p))}
+                    for p in model.parameters
                 ],
             }
         )

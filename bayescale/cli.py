@@ -20,6 +20,7 @@ from bayescale._cli_options import (
     BytesPerToken,
     Columns,
     Decimal,
+    Drifts,
     Encoding,
     Excluded,
     GroupBy,
@@ -35,10 +36,7 @@ from bayescale._cli_options import (
 from bayescale._cli_run import command, show, start_logging, to_write, write
 
 if TYPE_CHECKING:
-    from bayescale.frontier.frontier import Frontier
-    from bayescale.posterior.posterior import Posterior
-    from bayescale.posterior.predict import Forecast
-    from bayescale.runs.table import Runs
+    pass
 
 app = typer.Typer(
     add_completion=False,
@@ -80,8 +78,8 @@ def _start(
 ) -> None:
     """Bayesian scaling laws: how large a language model to train, on how many tokens, and how sure that is.
 
-    Exit codes: 0 done; 1 an error, with what to do about it; 2 usage; 3 the result rests on a fit
-    whose diagnostics are FAIL or UNKNOWN; 130 interrupted.
+    Exit codes: 0 done; 1 an error, with what to do about it; 2 usage; 3 the result rests on a fit whose
+    diagnostics are FAIL or UNKNOWN, or lies beyond runs that allow no calibrated forecast; 130 interrupted.
     """
     start_logging(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)
 
@@ -121,6 +119,7 @@ def fit(
     on_invalid: Annotated[
         Literal["error", "drop"], typer.Option(help="Stop at rows that break a rule, or leave them out.")
     ] = "error",
+    drift: Drifts = "default",
     noise: Annotated[Literal["student-t", "gaussian"], typer.Option(help="Scatter of log loss.")] = "student-t",
     prior: Annotated[
         list[str], typer.Option(metavar="NAME=CENTER,SPREAD", help="Change a prior: alpha=0.35,0.2.")
@@ -151,22 +150,16 @@ def fit(
     chosen = bs.laws.get(law)
     bs.use_compile_cache()
     scatter = bs.StudentT() if noise == "student-t" else bs.Gaussian()
-    model = bs.Model(chosen, shared, scatter, options.priors(chosen, scatter, fix, prior))
+    drifts = options.drift(drift)
+    model = bs.Model(chosen, shared, scatter, options.priors(chosen, scatter, drifts, fix, prior), drifts)
     settings = {"chains": chains, "draws": draws, "warmup": warmup, "target_accept": target_accept}
     settings |= {"platform": platform, "keep_interrupted": keep_interrupted}
     posterior = bs.fit(runs, model, engine=options.engine(engine, settings), seed=seed, metadata=notes)
     posterior.save(out)
-    _show_fit(posterior, runs, out, as_json)
-    return posterior.status
-
-
-def _show_fit(posterior: Posterior, runs: Runs, path: Path, as_json: bool) -> None:
     from bayescale import _cli_words as words
 
-    flagged = words.outliers(posterior)
-    result = posterior.to_dict() | {"runs": runs.to_dict(), "outliers": flagged, "file": str(path)}
-    written = f"Wrote {path}: `bayescale check` and `bayescale allocate` read it."
-    show(result, [posterior, posterior.model, words.outlier_notes(flagged).text(), written], as_json)
+    words.show_fit(posterior, runs, out, as_json)
+    return posterior.standing
 
 
 app.command()(command(_cli_backtest.backtest))
@@ -208,7 +201,7 @@ def check(source: Fit, as_json: Json = False) -> str:
     bs.use_compile_cache()
     found = words.checks(posterior)
     show(found, [words.check_page(posterior, found).text()], as_json)
-    return posterior.status
+    return posterior.standing
 
 
 @app.command()
@@ -231,9 +224,11 @@ def allocate(
     posterior = bs.load(source)
     bs.use_compile_cache()
     rule = None if flops_per_param_token is None else bs.FlopsRule(flops_per_param_token)
+    from bayescale import _cli_words as words
+
     frontier = bs.allocate(posterior, budget, rule=rule, group=chosen, level=level)
-    _show_plan(frontier, as_json, csv)
-    return frontier.diagnostics
+    words.show_plan(frontier, as_json, csv)
+    return frontier.standing
 
 
 @app.command()
@@ -254,19 +249,11 @@ def predict(
     runs = options.planned(n_params, n_tokens)
     posterior = bs.load(source)
     bs.use_compile_cache()
-    forecast = bs.predict(posterior, runs, group=chosen, level=level)
-    _show_plan(forecast, as_json, csv)
-    return forecast.status
-
-
-def _show_plan(result: Frontier | Forecast, as_json: bool, csv: Path | None) -> None:
     from bayescale import _cli_words as words
 
-    found = result.to_dict()
-    words.warn_far(found["results"])
-    if csv:
-        write(csv, lambda part: result.to_dataframe().to_csv(part, index=False))
-    show(found, [result], as_json)
+    forecast = bs.predict(posterior, runs, group=chosen, level=level)
+    words.show_plan(forecast, as_json, csv)
+    return forecast.standing
 
 
 @app.command()

@@ -43,13 +43,14 @@ class Engine(ABC):
     To write one, give ``draw``; settings are the dataclass's fields. An engine that does not
     sample the density itself says ``approximate``, and every result made with it says so; what it
     says of its own convergence, shares by name in ``info["converged"]``, is checked. One that does
-    not read priors says that, and is not given any. ``cluster`` names a column of the table whose
+    not read priors or a drift says that, and is not given any. ``cluster`` names a column of the table whose
     labels it reads: ``data["cluster"]``, the index of each run's label.
     """
 
     name: ClassVar[str]
     approximate: ClassVar[bool]
     reads_priors: ClassVar[bool] = True
+    reads_drift: ClassVar[bool] = True
     cluster: str | None = None
 
     @abstractmethod

@@ -28,7 +28,8 @@ class Huber(Engine):
     is used, but for where searches start: a parameter is held with `Fixed`, nothing else of it changes the
     answer. Standard errors of runs do not weigh in the fit, and the scatter of new runs is the likeliest,
     replicate by replicate, given the resampled residuals of the fit to all runs, widened by the square
-    root of n / (n - p) for its p free parameters. One law for all runs: complete pooling, without drift.
+    root of n / (n - p) for its p free parameters. One law for all runs, complete pooling, exact at every
+    scale: it reads no drift.
 
     The fit to all runs is ``info["estimate"]`` of the result, with the sum that it minimises in
     ``info["objective"]``.
@@ -57,6 +58,7 @@ class Huber(Engine):
     name: ClassVar[str] = "huber"
     approximate: ClassVar[bool] = True
     reads_priors: ClassVar[bool] = False
+    reads_drift: ClassVar[bool] = False
 
     resamples: int = 500
     delta: float = 1e-3
@@ -117,10 +119,9 @@ class Huber(Engine):
         return weights, units
 
     def _check(self, joint: Joint, n: int, unknowns: int) -> None:
-        if joint.path or any(kind != "complete" for _, kind in joint.kinds):
+        if any(kind != "complete" for _, kind in joint.kinds):
             raise ValueError(
-                "Huber(...) fits one law to all runs: with groups, fit each group's runs by themselves or use NUTS; "
-                "with drift, use NUTS."
+                "Huber(...) fits one law to all runs: with groups, fit each group's runs by themselves or use NUTS."
             )
         if n <= unknowns:
             raise ValueError(f"Huber(...) fits {unknowns} unknowns without priors, and {n} runs are too few; use NUTS.")

@@ -244,7 +244,7 @@ class Model:
     priors : mapping of str to Prior or Fixed
         Changes to the default priors, by the parameter's name. `Fixed` holds a parameter at a value.
     drift : Drift or None
-        How the law fails beyond its runs; None: it is exact everywhere.
+        How the law fails beyond its runs (default `Drift()`); None: it is exact everywhere.
 
     Raises
     ------
@@ -257,7 +257,7 @@ class Model:
     pooling: Pooling = field(default_factory=Complete)
     noise: Noise = field(default_factory=StudentT)
     priors: Mapping[str, Prior | Fixed] = field(default_factory=dict)
-    drift: Drift | None = None
+    drift: Drift | None = field(default_factory=Drift)
 
     def __post_init__(self) -> None:
         known = {p.name: p for p in self.parameters}

@@ -164,7 +164,7 @@ def _fits(
     found = fit(train, law, drift=drift, engine=engine, seed=seed)
     fits = {ALONE: found} if found.law_alone is None else {DRIFTS: found, ALONE: found.law_alone}
     if bootstrap is not None:
-        fits[BOOTSTRAP] = fit(train, law, engine=bootstrap, seed=seed)
+        fits[BOOTSTRAP] = fit(train, law, drift=None, engine=bootstrap, seed=seed)
     return fits
 
 

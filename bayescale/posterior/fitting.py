@@ -37,6 +37,7 @@ from bayescale.runs.table import Runs
 log = logging.getLogger(__name__)
 # Draws x runs whose mean and likelihood are kept of each: 1.3 GB while they are put together.
 MOST_KEPT = 40_000_000
+DRIFT = Drift()
 PACKAGES = ("bayescale", "numpyro", "jax", "arviz-base", "arviz-stats", "xarray", "numpy")
 
 
@@ -47,7 +48,7 @@ def fit(
     pooling: Pooling | None = None,
     noise: Noise | None = None,
     priors: Mapping[str, Prior | Fixed] | None = None,
-    drift: Drift | None = None,
+    drift: Drift | None = DRIFT,
     engine: Engine | None = None,
     seed: int | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -60,17 +61,17 @@ def fit(
     runs : Runs
         A validated table, from `read_runs`.
     law : Law or Model
-        The law; or a complete `Model`, in which case pooling, noise and priors are its own.
+        The law; or a complete `Model`, in which case pooling, noise, priors and drift are its own.
     pooling : Pooling, optional
         ``Complete()`` (default), ``Partial(column)`` or ``Separate(column)``.
     noise : Noise, optional
         ``StudentT()`` (default) or ``Gaussian()``, on log loss.
     priors : mapping of str to Prior or Fixed, optional
         Changes to the default priors, by name; ``print(Model(law))`` lists them.
-    drift : Drift, optional
-        How the law fails beyond its runs, told by other tables: forecasts and plans that are wider, and
-        say more at scale; the law alone is then fitted too, and shown beside. None: the law alone, as
-        published fits are.
+    drift : Drift or None
+        How the law fails beyond its runs, told by other tables (default `Drift()`); the law alone is then
+        fitted too, and shown beside. None: the law alone, as published fits are, and as an engine that
+        reads no drift fits it.
     engine : Engine, optional
         ``NUTS(...)`` (default), ``Laplace(...)``, ``FromPrior(...)`` or ``Huber(...)``, with its settings.
     seed : int, optional
@@ -92,9 +93,9 @@ def fit(
         For an unknown column, parameter or setting, priors that the engine does not read, or more rows with
         so many draws than memory holds; before anything is sampled.
     """
-    model = _model(law, pooling, noise, priors, drift)
-    check_metadata(metadata or {})
     engine = engine or NUTS()
+    model = _readable(_model(law, pooling, noise, priors, drift), engine)
+    check_metadata(metadata or {})
     _check_size(len(runs), engine)
     _, groups = _groups(model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
@@ -113,7 +114,7 @@ def fit(
 def _drawn(runs: Runs, model: Model, engine: Engine, about: Mapping[str, Any], progress: Progress | None) -> Posterior:
     """One model's draws, checked."""
     joint, data = arrays_of(model, runs)
-    data |= _clusters(engine, model, runs)
+    data |= _clusters(engine, runs)
     began = time.perf_counter()
     with bar() if progress is None else contextlib.nullcontext(progress) as told:
         draws = engine.draw(joint, data, about["seed"], told)
@@ -166,8 +167,8 @@ def _check_size(rows: int, engine: Engine) -> None:
 
 
 def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) -> Model:
-    named = {"pooling": pooling, "noise": noise, "priors": priors, "drift": drift}
-    given = {k: v for k, v in named.items() if v is not None}
+    given = {k: v for k, v in (("pooling", pooling), ("noise", noise), ("priors", priors)) if v is not None}
+    given |= {} if drift is DRIFT else {"drift": drift}
     if isinstance(law, Model):
         if given:
             raise ValueError(f"A Model carries its own {', '.join(given)}; give them to Model(...) instead.")
@@ -177,14 +178,27 @@ def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) 
     return Model(law, **given)
 
 
-def _clusters(engine: Engine, model: Model, runs: Runs) -> dict[str, Any]:
-    """Labels that the engine reads beside the model's data; priors that it would not read are refused."""
-    unread = [f"{k}={v!r}" for k, v in model.priors.items() if not isinstance(v, Fixed)]
+def _readable(model: Model, engine: Engine) -> Model:
+    """The model as the engine reads it: without the default's drift, where it reads none.
+
+    What would change nothing is refused.
+    """
+    name, unread = type(engine).__name__, [f"{k}={v!r}" for k, v in model.priors.items() if not isinstance(v, Fixed)]
     if unread and not engine.reads_priors:
         raise ValueError(
-            f"{type(engine).__name__}(...) reads no priors: {', '.join(unread)} would change nothing. "
+            f"{name}(...) reads no priors: {', '.join(unread)} would change nothing. "
             "Leave them out, hold a parameter with Fixed(value), or fit with NUTS."
         )
+    if model.drift is None or engine.reads_drift:
+        return model
+    if model.drift != DRIFT:
+        raise ValueError(f"{name}(...) reads no drift: give it drift=None, or fit with NUTS.")
+    log.info("%s(...) fits the law alone, without a drift", name)
+    return _without_drift(model)
+
+
+def _clusters(engine: Engine, runs: Runs) -> dict[str, Any]:
+    """Labels that the engine reads beside the model's data."""
     if engine.cluster is None:
         return {}
     label, names = runs.labels(engine.cluster)

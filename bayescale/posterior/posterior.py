@@ -86,6 +86,11 @@ class Posterior:
         return overall(self.gate) if self.model.drift else None
 
     @property
+    def standing(self) -> Status:
+        """PASS where the draws can be trusted and intervals beyond the data are calibrated."""
+        return overall((*self.checks, *self.gate))
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """Names of the groups; () under complete pooling."""
         draws = self.tree["posterior"].dataset
@@ -221,6 +226,8 @@ class Posterior:
             "kind": "eti",
             "diagnostics": self.status,
             "checks": [c.to_dict() for c in self.checks],
+            "beyond_data": self.beyond,
+            "gate": [c.to_dict() for c in self.gate],
             "law": type(self.law).__name__,
             "pooling": {
                 "kind": type(pooling).__name__,
@@ -234,11 +241,12 @@ class Posterior:
             "loss_unit": self.loss_unit,
             "info": dict(self.info),
             "metadata": dict(self.metadata),
-            "results": [
-                {"group": g, "n_runs": self._n_runs(g), "quantities": self._intervals(g, level)}
-                for g in self.groups or (None,)
-            ],
+            "results": [self._result(g, level) for g in self.groups or (None,)],
         }
+
+    def _result(self, group: str | None, level: float) -> dict[str, Any]:
+        own = {"group": group, "n_runs": self._n_runs(group), "quantities": self._intervals(group, level)}
+        return own | ({"law_alone": self.law_alone._result(group, level)} if self.law_alone else {})
 
     def _n_runs(self, group: str | None) -> int:
         return self.info.get("runs_per_group", {}).get(group, len(self.runs) if self.runs else 0)

@@ -49,4 +49,4 @@ def published(name: str) -> Posterior:
     }
     checks = diagnostics.approximate("published", {})
     tree = xr.DataTree.from_dict({"posterior": letters})
-    return Posterior(tree, Model(laws.get(c.law)), None, FlopsRule(6.0), checks, info, {"name": name})
+    return Posterior(tree, Model(laws.get(c.law), drift=None), None, FlopsRule(6.0), checks, info, {"name": name})

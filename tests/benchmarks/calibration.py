@@ -65,7 +65,7 @@ def simulate(number: int, design: str) -> dict[str, float]:
     rows = isoflop_design() if design == "isoflop" else grouped_design()
     names, group = np.unique(rows["group"], return_inverse=True)
     pooling = Complete() if len(names) == 1 else Partial("group")
-    model = Model(Chinchilla(), pooling)
+    model = Model(Chinchilla(), pooling, drift=None)
     joint = model.joint(len(names))
     run = {k: rows[k].to_numpy() for k in ("n_params", "n_tokens")}
     reference = {k: float(np.exp(np.log(v).mean())) for k, v in run.items()}

@@ -34,7 +34,7 @@ def table() -> pd.DataFrame:
 
 def measure(platform: str, chains: int, draws: int) -> dict[str, float]:
     """First call (compiles) and second call of the sampler alone."""
-    model = bs.Model(Chinchilla())
+    model = bs.Model(Chinchilla(), drift=None)
     joint, data = arrays_of(model, bs.read_runs(table()))
     engine = bs.NUTS(chains=chains, draws=draws, platform=platform)
     began = time.perf_counter()

@@ -35,7 +35,7 @@ CHAINS, DRAWS = 4, 1000
 
 def ours(table: Table, seed: int) -> dict[str, np.ndarray]:
     """`bayescale.fit` with its defaults, diagnostics, predictive draws and labels included."""
-    posterior = bs.fit(bs.read_runs(table), Chinchilla(), seed=seed)
+    posterior = bs.fit(bs.read_runs(table), Chinchilla(), drift=None, seed=seed)
     return {k: v.reshape(CHAINS, DRAWS) for k, v in posterior.coefficients().items()}
 
 

@@ -57,7 +57,7 @@ def fitted(compile_cache: Path) -> Callable[..., bs.Posterior]:
         runs, engine = table if isinstance(table, bs.Runs) else bs.read_runs(table), bs.NUTS(**nuts)
         key = (runs.table_hash, str(pooling), seed, dataclasses.astuple(engine))
         if key not in kept:
-            kept[key] = bs.fit(runs, bs.laws.get("chinchilla"), pooling=pooling, engine=engine, seed=seed)
+            kept[key] = bs.fit(runs, bs.laws.get("chinchilla"), drift=None, pooling=pooling, engine=engine, seed=seed)
         return kept[key]
 
     return fit

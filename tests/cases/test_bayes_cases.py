@@ -31,10 +31,10 @@ import bayescale as bs
 logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s %(message)s")
 bs.use_compile_cache(sys.argv[2])
 runs, law = bs.read_runs(sys.argv[1]), bs.laws.get("chinchilla")
-bs.fit(runs, law, seed=0)  # compiles
+bs.fit(runs, law, drift=None, seed=0)  # compiles
 logging.info("second fit")
 began = time.perf_counter()
-posterior = bs.fit(runs, law, seed=0)
+posterior = bs.fit(runs, law, drift=None, seed=0)
 seconds = time.perf_counter() - began
 assert jnp.ones(3).dtype == jnp.float32 and not jax.config.jax_enable_x64
 row = bs.allocate(posterior, 1e22).to_dict()["results"][0]
@@ -140,12 +140,12 @@ def test_bayes_06_any_note_is_kept(case: Case, source: str, request: pytest.Fixt
 def test_bayes_06_what_cannot_be_kept_is_refused_before_sampling(value: Any, case: Case) -> None:
     runs = bs.read_runs(case("bayes-06/clean.csv"))
     with pytest.raises(ValueError, match="metadata\\['limit'\\]"):
-        bs.fit(runs, bs.laws.get("chinchilla"), metadata={"limit": value})
+        bs.fit(runs, bs.laws.get("chinchilla"), drift=None, metadata={"limit": value})
 
 
 def test_bayes_06_a_failed_save_loses_and_leaves_nothing(case: Case, tmp_path: Path) -> None:
     runs = bs.read_runs(case("bayes-06/clean.csv"))
-    posterior = bs.fit(runs, bs.laws.get("chinchilla"), engine=bs.FromPrior(draws=50), seed=1)
+    posterior = bs.fit(runs, bs.laws.get("chinchilla"), drift=None, engine=bs.FromPrior(draws=50), seed=1)
     (tmp_path / "taken").mkdir()
     for path in (tmp_path / "none" / "fit.nc", tmp_path / "taken"):
         with pytest.raises(OSError, match=path.name):
@@ -161,7 +161,10 @@ def test_bayes_10_a_seed_repeats_and_another_does_not(
     path = case("bayes-10/clean.csv")
     runs, law = bs.read_runs(path), bs.laws.get("chinchilla")
     first, other = fitted(path, seed=7), fitted(path, seed=8)
-    for again in (bs.fit(runs, law, seed=7), bs.fit(bs.read_runs(pd.read_csv(path).iloc[:, ::-1]), law, seed=7)):
+    for again in (
+        bs.fit(runs, law, drift=None, seed=7),
+        bs.fit(bs.read_runs(pd.read_csv(path).iloc[:, ::-1]), law, drift=None, seed=7),
+    ):
         for name, draws in again.coefficients().items():
             np.testing.assert_array_equal(draws, first.coefficients()[name])
     shuffled = fitted(case("bayes-10/shuffled.csv"), seed=7)
@@ -169,7 +172,7 @@ def test_bayes_10_a_seed_repeats_and_another_does_not(
     medians = [n_opt(p) for p in (first, other, shuffled)]
     assert max(medians) < 1.015 * min(medians)
     caplog.set_level("INFO", logger="bayescale")
-    unseeded = bs.fit(runs, law, engine=bs.NUTS(chains=1, draws=10))
+    unseeded = bs.fit(runs, law, drift=None, engine=bs.NUTS(chains=1, draws=10))
     assert f"seed {unseeded.info['seed']}" in caplog.text
     assert f"seed {unseeded.info['seed']}" in repr(unseeded)
 

@@ -27,7 +27,7 @@ def at_mode(priors: dict[str, Prior]) -> Posterior:
     loss = 1.8172 + 482.01 / n_params**0.3478 + 2085.43 / n_tokens**0.3658
     loss *= np.exp(0.005 * rng.standard_normal(24))
     runs = Runs(pd.DataFrame({"n_params": n_params, "n_tokens": n_tokens, "loss": loss}))
-    return fit(runs, Chinchilla(), priors=priors, engine=Laplace(draws=1000), seed=1)
+    return fit(runs, Chinchilla(), drift=None, priors=priors, engine=Laplace(draws=1000), seed=1)
 
 
 def as_sampled(fitted: Posterior, groups: Mapping[str, xr.Dataset] | None = None) -> Posterior:

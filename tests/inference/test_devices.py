@@ -14,7 +14,7 @@ import jax, numpy as np
 sys.path.insert(0, {tests!r})
 from test_nuts import simulated
 import bayescale as bs
-posterior = bs.fit(simulated(), bs.laws.get("chinchilla"), engine=bs.NUTS(chains=4, draws=200), seed=1)
+posterior = bs.fit(simulated(), bs.laws.get("chinchilla"), drift=None, engine=bs.NUTS(chains=4, draws=200), seed=1)
 print(json.dumps([len(jax.devices("cpu")), posterior.info["devices"], posterior.coefficients()["alpha"].tolist()]))
 """
 

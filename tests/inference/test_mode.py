@@ -34,7 +34,7 @@ def data_of(model: Model, n_groups: int = 1) -> tuple[Joint, dict]:
 
 def test_under_flat_priors_and_normal_noise_the_mode_is_least_squares() -> None:
     """scipy's least squares on log loss, from the truth, is the independent answer."""
-    joint, data = data_of(Model(Chinchilla(), noise=Gaussian(), priors=WIDE))
+    joint, data = data_of(Model(Chinchilla(), drift=None, noise=Gaussian(), priors=WIDE))
     t = simulated().table
 
     def residual(p: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_under_flat_priors_and_normal_noise_the_mode_is_least_squares() -> None:
 
 
 def test_a_populations_start_is_at_what_its_groups_say() -> None:
-    model = Model(Chinchilla(), Partial("g"))
+    model = Model(Chinchilla(), Partial("g"), drift=None)
     joint, data = data_of(model, 3)
     with jax.enable_x64(True):
         found = groups.start(joint, data, np.random.default_rng(0))

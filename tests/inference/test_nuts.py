@@ -9,6 +9,7 @@ import pytest
 
 from bayescale.inference.nuts import NUTS
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.model.joint import Model
 from bayescale.model.pooling import Partial
 from bayescale.posterior.fitting import fit
 from bayescale.runs.read import read_runs
@@ -16,6 +17,7 @@ from bayescale.runs.table import Runs
 
 TRUTH = {"A": 482.01, "B": 2085.43, "E": 1.8172, "alpha": 0.3478, "beta": 0.3658}  # Besiroglu et al. 2024
 LAW = Chinchilla()
+ALONE = Model(LAW, drift=None)
 
 
 def simulated(groups: int = 1, seed: int = 0, noise: float = 0.004) -> Runs:
@@ -33,20 +35,20 @@ def simulated(groups: int = 1, seed: int = 0, noise: float = 0.004) -> Runs:
 @pytest.mark.slow
 def test_a_seed_gives_the_same_draws_bit_for_bit_and_another_seed_others() -> None:
     engine = NUTS(chains=2, draws=200)
-    first, again, other = (fit(simulated(), LAW, engine=engine, seed=s).coefficients()["alpha"] for s in (7, 7, 8))
+    first, again, other = (fit(simulated(), ALONE, engine=engine, seed=s).coefficients()["alpha"] for s in (7, 7, 8))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 @pytest.mark.slow
 def test_chains_of_one_fit_are_different() -> None:
-    draws = fit(simulated(), LAW, engine=NUTS(chains=2, draws=200), seed=1).tree["posterior"]["alpha"].values
+    draws = fit(simulated(), ALONE, engine=NUTS(chains=2, draws=200), seed=1).tree["posterior"]["alpha"].values
     assert not np.array_equal(draws[0], draws[1])
 
 
 @pytest.mark.slow
 def test_the_truth_is_recovered_and_diagnostics_pass() -> None:
-    posterior = fit(simulated(), LAW, seed=3)
+    posterior = fit(simulated(), ALONE, seed=3)
     assert posterior.status == "PASS"
     for name, value in TRUTH.items():
         low, high = np.quantile(posterior.coefficients()[name], [0.005, 0.995])
@@ -56,7 +58,7 @@ def test_the_truth_is_recovered_and_diagnostics_pass() -> None:
 @pytest.mark.slow
 def test_equal_groups_are_sampled_without_divergences() -> None:
     """Group sds near zero are where hierarchies diverge; here all groups follow one law."""
-    posterior = fit(simulated(groups=4), LAW, pooling=Partial("g"), seed=1)
+    posterior = fit(simulated(groups=4), Model(LAW, Partial("g"), drift=None), seed=1)
     diverging = posterior.tree["sample_stats"]["diverging"].values
     assert diverging.mean() < 0.001
     assert max(c.value for c in posterior.checks if c.name == "r_hat") <= 1.01  # type: ignore[type-var]
@@ -68,7 +70,7 @@ def test_equal_groups_are_sampled_without_divergences() -> None:
 @pytest.mark.parametrize("keep", [True, False])
 def test_an_interrupt_ends_cleanly_with_what_was_drawn_when_asked(keep: bool) -> None:
     engine = NUTS(chains=2, draws=200_000, keep_interrupted=keep)
-    fit(simulated(), LAW, engine=NUTS(chains=2, draws=200), seed=1)  # compiled now, so that draws come at once
+    fit(simulated(), ALONE, engine=NUTS(chains=2, draws=200), seed=1)  # compiled now, so that draws come at once
 
     told = []
 
@@ -79,9 +81,9 @@ def test_an_interrupt_ends_cleanly_with_what_was_drawn_when_asked(keep: bool) ->
 
     if not keep:
         with pytest.raises(KeyboardInterrupt):
-            fit(simulated(), LAW, engine=engine, seed=1, progress=interrupt_later)
+            fit(simulated(), ALONE, engine=engine, seed=1, progress=interrupt_later)
         return
-    posterior = fit(simulated(), LAW, engine=engine, seed=1, progress=interrupt_later)
+    posterior = fit(simulated(), ALONE, engine=engine, seed=1, progress=interrupt_later)
     assert posterior.info["interrupted"]
     assert 0 < posterior.info["draws"] < 200_000
     assert posterior.status != "PASS"

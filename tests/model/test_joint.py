@@ -36,7 +36,7 @@ def energy(model: Model, z: np.ndarray, data: dict, groups: int = 1) -> float:
 
 @pytest.mark.parametrize(("noise", "se"), [(StudentT(), np.nan), (StudentT(), 0.02), (Gaussian(), 0.02)])
 def test_the_density_is_priors_times_noise_around_the_law(noise: StudentT | Gaussian, se: float) -> None:
-    model, r = Model(LAW, noise=noise), runs()
+    model, r = Model(LAW, drift=None, noise=noise), runs()
     data = arrays(model, r, se=se)
     joint = model.joint(1)
     rng = np.random.default_rng(3)
@@ -61,7 +61,7 @@ def test_the_density_is_priors_times_noise_around_the_law(noise: StudentT | Gaus
 
 
 def test_padding_and_the_order_of_rows_change_nothing() -> None:
-    model, r = Model(LAW), runs(30)
+    model, r = Model(LAW, drift=None), runs(30)
     z = np.zeros(7)
     small = energy(model, z, arrays(model, r))
     shuffled = {k: v[::-1] for k, v in r.items()}
@@ -78,7 +78,7 @@ def test_padding_and_the_order_of_rows_change_nothing() -> None:
 
 def test_another_unit_of_loss_moves_the_density_by_nothing() -> None:
     """Bits per byte for nats per token: the log loss and the prior's centre move together."""
-    model, r = Model(LAW), runs()
+    model, r = Model(LAW, drift=None), runs()
     nats, bits = arrays(model, r), arrays(model, r, unit=0.33)
     rng = np.random.default_rng(0)
     joint = model.joint(1)
@@ -90,7 +90,7 @@ def test_another_unit_of_loss_moves_the_density_by_nothing() -> None:
 
 
 def test_a_fixed_parameter_is_not_sampled_and_holds_its_value() -> None:
-    model = Model(LAW, priors={"alpha": Fixed(0.31)})
+    model = Model(LAW, drift=None, priors={"alpha": Fixed(0.31)})
     data, joint = arrays(model, runs()), model.joint(1)
     assert size(joint, len(data["mask"])) == 6
     z = simulate.prior(joint, data, np.random.default_rng(0), 4)
@@ -102,7 +102,7 @@ def test_a_fixed_parameter_is_not_sampled_and_holds_its_value() -> None:
 
 def test_separate_groups_do_not_see_each_other() -> None:
     """The energy is a sum over groups: changing one group's values moves its own part only."""
-    model, r = Model(LAW, Separate("g")), runs(24)
+    model, r = Model(LAW, Separate("g"), drift=None), runs(24)
     data, joint = arrays(model, r, groups=2), model.joint(2)
     z = simulate.prior(joint, data, np.random.default_rng(0), 2)
     index = unpack(joint, np.arange(z.shape[1]), len(data["mask"]))
@@ -116,7 +116,7 @@ def test_separate_groups_do_not_see_each_other() -> None:
 
 
 def test_prior_draws_have_the_priors_quantiles() -> None:
-    model = Model(LAW, Partial("g"))
+    model = Model(LAW, Partial("g"), drift=None)
     data, joint = arrays(model, runs(24), groups=2), model.joint(2)
     z = simulate.prior(joint, data, np.random.default_rng(0), 4000)
     with jax.enable_x64(True):
@@ -143,15 +143,15 @@ def test_simulated_scatter_follows_the_density(noise: StudentT | Gaussian) -> No
 def test_a_misspelt_prior_lists_those_there_are() -> None:
     lists = "No parameter is called 'aplha'.*alpha, beta, noise, tail.*Did you mean 'alpha'"
     with pytest.raises(ValueError, match=lists):
-        Model(LAW, priors={"aplha": LogNormal(0.3, 0.2)})
+        Model(LAW, drift=None, priors={"aplha": LogNormal(0.3, 0.2)})
     with pytest.raises(ValueError, match="alpha takes a LogNormal"):
-        Model(LAW, priors={"alpha": LogitNormal(0.3, 0.2)})
+        Model(LAW, drift=None, priors={"alpha": LogitNormal(0.3, 0.2)})
     with pytest.raises(ValueError, match="positive"):
-        Model(LAW, priors={"alpha": Fixed(-1.0)})
+        Model(LAW, drift=None, priors={"alpha": Fixed(-1.0)})
 
 
 def test_every_prior_is_shown_in_its_own_unit() -> None:
-    shown = repr(Model(LAW, Partial("family"), priors={"beta": Fixed(0.37), "alpha": LogNormal(0.3, 0.1)}))
+    shown = repr(Model(LAW, Partial("family"), drift=None, priors={"beta": Fixed(0.37), "alpha": LogNormal(0.3, 0.1)}))
     for name in ("loss_center", "floor_share", "size_share", "alpha", "beta", "noise", "tail"):
         assert f"\n{name} " in shown
     assert "0.254 to 0.354" in shown  # .3 exp(-+1.645 x .1)

@@ -33,32 +33,32 @@ def grouped_runs() -> Runs:
 @pytest.fixture(scope="session")
 def laplace(one_table: Runs) -> Posterior:
     """One law, at the mode."""
-    return fit(one_table, Chinchilla(), engine=Laplace(draws=400), seed=1)
+    return fit(one_table, Chinchilla(), drift=None, engine=Laplace(draws=400), seed=1)
 
 
 @pytest.fixture(scope="session")
 def partial(grouped_runs: Runs) -> Posterior:
     """Three laws and their population, at the mode."""
-    return fit(grouped_runs, Chinchilla(), pooling=Partial("corpus"), engine=Laplace(draws=400), seed=1)
+    return fit(grouped_runs, Chinchilla(), drift=None, pooling=Partial("corpus"), engine=Laplace(draws=400), seed=1)
 
 
 @pytest.fixture(scope="session")
 def partial_prior(grouped_runs: Runs) -> Posterior:
     """The same before any run."""
-    return fit(grouped_runs, Chinchilla(), pooling=Partial("corpus"), engine=FromPrior(draws=300), seed=1)
+    return fit(grouped_runs, Chinchilla(), drift=None, pooling=Partial("corpus"), engine=FromPrior(draws=300), seed=1)
 
 
 @pytest.fixture(scope="session")
 def separate(grouped_runs: Runs) -> Posterior:
     """Three laws, each a group's own; the scatter and its tail are common."""
     pooling = Separate("corpus", {"noise": "complete", "tail": "complete"})
-    return fit(grouped_runs, Chinchilla(), pooling=pooling, engine=FromPrior(draws=60), seed=1)
+    return fit(grouped_runs, Chinchilla(), drift=None, pooling=pooling, engine=FromPrior(draws=60), seed=1)
 
 
 @pytest.fixture(scope="session")
 def passed(one_table: Runs) -> Posterior:
     """Draws that a sampler could have made, with every check passed."""
-    return fit(one_table, Chinchilla(), engine=Sampled(), seed=1)
+    return fit(one_table, Chinchilla(), drift=None, engine=Sampled(), seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def planted() -> Posterior:
     """24 runs, one of which ended 10 % too high: 20 noise scales."""
     t = table()
     t.loc[PLANTED, "loss"] *= 1.1
-    return fit(Runs(t), Chinchilla(), engine=Laplace(draws=400), seed=1)
+    return fit(Runs(t), Chinchilla(), drift=None, engine=Laplace(draws=400), seed=1)
 
 
 def fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -110,7 +110,7 @@ def test_leaving_one_out_predicts_a_run_that_was_left_out(laplace: Posterior) ->
     t = laplace.runs.table
     away = sum(np.log(t[k] / laplace.reference[k]) ** 2 for k in ("n_params", "n_tokens"))
     for i in np.argsort(away.to_numpy())[:3]:
-        left = fit(laplace.runs.without([t["run"][i]]), Chinchilla(), engine=Laplace(draws=400), seed=1)
+        left = fit(laplace.runs.without([t["run"][i]]), Chinchilla(), drift=None, engine=Laplace(draws=400), seed=1)
         density = log_density(dataclasses.replace(left, runs=laplace.runs))[:, i]
         exact = logsumexp(density) - np.log(len(density))
         assert float(loo(laplace).elpd_i[i]) == pytest.approx(exact, abs=0.15)

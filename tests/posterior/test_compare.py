@@ -20,7 +20,13 @@ from bayescale.runs.table import Runs
 @pytest.fixture(scope="module")
 def fewer(one_table: Runs) -> Posterior:
     """The same table without four of its runs."""
-    return fit(one_table.without([f"run-{i}" for i in (1, 2, 3, 4)]), Chinchilla(), engine=Laplace(draws=300), seed=2)
+    return fit(
+        one_table.without([f"run-{i}" for i in (1, 2, 3, 4)]),
+        Chinchilla(),
+        drift=None,
+        engine=Laplace(draws=300),
+        seed=2,
+    )
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
@@ -67,7 +73,7 @@ def test_groups_are_compared_by_name(partial: Posterior, partial_prior: Posterio
 def test_what_is_not_comparable_is_refused(laplace: Posterior) -> None:
     with pytest.raises(ValueError, match="at least two fits"):
         compare({"all": laplace})
-    other = dataclasses.replace(laplace, model=Model(Outside()))
+    other = dataclasses.replace(laplace, model=Model(Outside(), drift=None))
     with pytest.raises(ValueError, match="Letters of different laws are not comparable: Chinchilla, Outside"):
         compare({"a": laplace, "b": other})
     bits = dataclasses.replace(laplace, info={**laplace.info, "loss_unit": "bits per byte"})

@@ -182,26 +182,26 @@ def test_a_sampled_fit_is_judged_by_its_draws(passed: Posterior) -> None:
 
 def test_a_failed_fit_is_returned_and_said_so(one_table: Runs, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bayescale"):
-        posterior = fit(one_table, Chinchilla(), engine=Sampled(diverging=3), seed=1)
+        posterior = fit(one_table, Chinchilla(), drift=None, engine=Sampled(diverging=3), seed=1)
     assert posterior.status == "FAIL"
     assert "diagnostics FAIL: divergences 3 of 2000 draws diverged" in caplog.text
     assert len(posterior.coefficients()["A"]) == 2000
 
 
 def test_an_interrupted_fit_is_unknown(one_table: Runs) -> None:
-    assert fit(one_table, Chinchilla(), engine=Sampled(interrupted=True), seed=1).status == "UNKNOWN"
+    assert fit(one_table, Chinchilla(), drift=None, engine=Sampled(interrupted=True), seed=1).status == "UNKNOWN"
 
 
 def test_what_is_held_fixed_is_not_checked(one_table: Runs) -> None:
     """Its draws do not vary, so it has no R-hat."""
-    posterior = fit(one_table, Chinchilla(), priors={"alpha": Fixed(0.35)}, engine=Sampled(), seed=1)
+    posterior = fit(one_table, Chinchilla(), drift=None, priors={"alpha": Fixed(0.35)}, engine=Sampled(), seed=1)
     assert set(posterior.coefficients()["alpha"]) == {0.35}
     assert posterior.status == "PASS"
 
 
 def test_one_chain_says_one_thing(one_table: Runs, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bayescale"):
-        posterior = fit(one_table, Chinchilla(), engine=Sampled(chains=1, draws=1000), seed=1)
+        posterior = fit(one_table, Chinchilla(), drift=None, engine=Sampled(chains=1, draws=1000), seed=1)
     assert posterior.status == "UNKNOWN"
     assert posterior.tree["posterior"].sizes["chain"] == 1
     assert [r.message for r in caplog.records] == [
@@ -211,6 +211,6 @@ def test_one_chain_says_one_thing(one_table: Runs, caplog: pytest.LogCaptureFixt
 
 def test_an_approximation_says_so(one_table: Runs, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bayescale"):
-        fit(one_table, Chinchilla(), engine=Laplace(draws=10), seed=1)
+        fit(one_table, Chinchilla(), drift=None, engine=Laplace(draws=10), seed=1)
     assert "UNKNOWN" in caplog.text
     assert "fit with NUTS before deciding" in caplog.text

@@ -45,43 +45,43 @@ LAW = Chinchilla()
 )
 def test_what_cannot_be_is_refused_before_sampling(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fit(Runs(grouped_table()), LAW, engine=Never(), **given)
+        fit(Runs(grouped_table()), LAW, drift=None, engine=Never(), **given)
 
 
 def test_a_model_carries_its_own_settings(one_table: Runs) -> None:
     given = {"pooling": Complete(), "noise": Gaussian(), "priors": {"alpha": Fixed(0.3)}}
     with pytest.raises(ValueError, match=r"A Model carries its own pooling, noise, priors; give them to Model"):
-        fit(one_table, Model(LAW), engine=Never(), **given)  # type: ignore[arg-type]
+        fit(one_table, Model(LAW, drift=None), engine=Never(), **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("law", [Chinchilla, "chinchilla"])
 def test_a_law_is_a_value(one_table: Runs, law: Any) -> None:
     with pytest.raises(TypeError, match=r"a law is a value such as Chinchilla\(\)"):
-        fit(one_table, law, engine=Never())
+        fit(one_table, law, drift=None, engine=Never())
 
 
 def test_a_model_and_its_parts_are_one_fit(one_table: Runs) -> None:
     priors = {"alpha": LogNormal(0.3, 0.1)}
     engine = FromPrior(draws=20)
-    parts = fit(one_table, LAW, priors=priors, engine=engine, seed=1)
-    whole = fit(one_table, Model(LAW, priors=priors), engine=engine, seed=1)
+    parts = fit(one_table, LAW, drift=None, priors=priors, engine=engine, seed=1)
+    whole = fit(one_table, Model(LAW, drift=None, priors=priors), engine=engine, seed=1)
     assert parts.model == whole.model
     np.testing.assert_array_equal(parts.coefficients()["A"], whole.coefficients()["A"])
 
 
 def test_the_seed_is_drawn_logged_and_stored(one_table: Runs, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "bayescale"):
-        first, second = (fit(one_table, LAW, engine=FromPrior(draws=20)) for _ in range(2))
+        first, second = (fit(one_table, LAW, drift=None, engine=FromPrior(draws=20)) for _ in range(2))
     assert first.info["seed"] != second.info["seed"]
     for posterior in (first, second):
         assert f"seed {posterior.info['seed']};" in caplog.text
-        again = fit(one_table, LAW, engine=FromPrior(draws=20), seed=posterior.info["seed"])
+        again = fit(one_table, LAW, drift=None, engine=FromPrior(draws=20), seed=posterior.info["seed"])
         assert again.info["seed"] == posterior.info["seed"]
         np.testing.assert_array_equal(again.coefficients()["A"], posterior.coefficients()["A"])
 
 
 def test_one_seed_is_one_result(one_table: Runs, laplace: Posterior) -> None:
-    again, other = (fit(one_table, LAW, engine=Laplace(draws=400), seed=s) for s in (1, 2))
+    again, other = (fit(one_table, LAW, drift=None, engine=Laplace(draws=400), seed=s) for s in (1, 2))
     for name, group in laplace.tree.children.items():
         for variable in group.data_vars:
             np.testing.assert_array_equal(again.tree[name][variable], laplace.tree[name][variable])
@@ -92,7 +92,7 @@ def test_one_seed_is_one_result(one_table: Runs, laplace: Posterior) -> None:
 
 
 def mode(runs: Runs, **given: Any) -> dict[str, float]:
-    posterior = fit(runs, LAW, engine=AtMode(), seed=1, **given)
+    posterior = fit(runs, LAW, drift=None, engine=AtMode(), seed=1, **given)
     return {k: v.item() for k, v in (posterior.values() | posterior.coefficients()).items()}
 
 
@@ -120,7 +120,7 @@ def test_twice_the_tokens_in_every_run_moves_the_coefficient_of_the_tokens_alone
 
 
 def test_a_fixed_parameter_is_held(one_table: Runs) -> None:
-    posterior = fit(one_table, LAW, priors={"alpha": Fixed(0.35)}, engine=FromPrior(draws=20), seed=1)
+    posterior = fit(one_table, LAW, drift=None, priors={"alpha": Fixed(0.35)}, engine=FromPrior(draws=20), seed=1)
     assert set(posterior.coefficients()["alpha"]) == {0.35}
     assert "log_alpha" not in posterior.tree["unconstrained_posterior"]
 
@@ -139,7 +139,7 @@ def test_a_fit_keeps_what_another_needs_to_repeat_it(grouped_runs: Runs, partial
 
 def test_notes_are_kept(one_table: Runs) -> None:
     notes = {"why": "a test", "budgets": [1e22]}
-    posterior = fit(one_table, LAW, engine=FromPrior(draws=2), seed=1, metadata=notes)
+    posterior = fit(one_table, LAW, drift=None, engine=FromPrior(draws=2), seed=1, metadata=notes)
     assert posterior.metadata == notes
     notes["why"] = "changed later"
     assert posterior.metadata["why"] == "a test"
@@ -149,7 +149,7 @@ def test_what_the_design_cannot_tell_is_logged_and_kept(caplog: pytest.LogCaptur
     """Runs of one size say nothing of the exponent of the size."""
     runs = Runs(table().assign(n_params=1e8))
     with caplog.at_level(logging.WARNING, "bayescale"):
-        posterior = fit(runs, LAW, engine=FromPrior(draws=2), seed=1)
+        posterior = fit(runs, LAW, drift=None, engine=FromPrior(draws=2), seed=1)
     assert "one_model_size" in caplog.text
     assert "one_model_size" in [finding["name"] for finding in posterior.info["design"]]
 
@@ -158,7 +158,7 @@ def test_the_prior_uses_no_loss_but_the_tables_centre() -> None:
     """Other losses of the same median leave the draws of the prior where they were."""
     t = table()
     other = t.assign(loss=t["loss"].to_numpy()[::-1])
-    drawn = [fit(Runs(x), LAW, engine=FromPrior(draws=20), seed=1).coefficients() for x in (t, other)]
+    drawn = [fit(Runs(x), LAW, drift=None, engine=FromPrior(draws=20), seed=1).coefficients() for x in (t, other)]
     for name in drawn[0]:
         np.testing.assert_array_equal(drawn[0][name], drawn[1][name])
 
@@ -177,6 +177,6 @@ def test_settings_are_frozen(one_table: Runs, laplace: Posterior) -> None:
 
 def test_more_rows_than_memory_holds_are_refused_before_sampling(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ValueError, match=r"20,000 rows with 4,000 draws need 2\.6 GB.*leave_out=Thinned.*draws=500"):
-        fit(Runs(table(20_000)), LAW)
+        fit(Runs(table(20_000)), LAW, drift=None)
     with pytest.raises(AssertionError, match="it was sampled"):
-        fit(Runs(table(10_000)), LAW, engine=Never())
+        fit(Runs(table(10_000)), LAW, drift=None, engine=Never())

@@ -138,7 +138,7 @@ def test_draws_of_one_law_have_no_group(laplace: Posterior) -> None:
 def test_a_category_that_no_run_has_is_no_group() -> None:
     t = grouped_table()
     t["corpus"] = pd.Categorical(t["corpus"], categories=[*GROUPS, "Z"])
-    posterior = fit(Runs(t), Chinchilla(), pooling=Partial("corpus"), engine=FromPrior(draws=2), seed=1)
+    posterior = fit(Runs(t), Chinchilla(), drift=None, pooling=Partial("corpus"), engine=FromPrior(draws=2), seed=1)
     assert posterior.groups == tuple(sorted(GROUPS))
 
 

@@ -107,7 +107,7 @@ def test_metadata_come_back(slim: Posterior, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [float("nan"), {"deep": [float("inf")]}, object(), {1, 2}, b"bytes", 1j, "\ud800"])
 def test_metadata_that_no_file_holds_are_refused_before_sampling(one_table: Runs, value: Any) -> None:
     with pytest.raises(ValueError, match=r"metadata\['odd'\]"):
-        fit(one_table, Chinchilla(), engine=Never(), metadata={"note": "fine", "odd": value})
+        fit(one_table, Chinchilla(), drift=None, engine=Never(), metadata={"note": "fine", "odd": value})
 
 
 @pytest.mark.parametrize("fault", ["write", "replace"])
@@ -251,7 +251,7 @@ def test_a_published_law_is_not_saved(tmp_path: Path) -> None:
 
 def test_a_law_from_elsewhere_is_not_saved(laplace: Posterior, tmp_path: Path) -> None:
     """A file names its law, and only those in the folder can be found by name."""
-    other = dataclasses.replace(laplace, model=Model(Outside()))
+    other = dataclasses.replace(laplace, model=Model(Outside(), drift=None))
     with pytest.raises(ValueError, match=r"Outside is not in the folder bayescale\.laws"):
         other.save(tmp_path / "law.nc")
     assert not list(tmp_path.iterdir())

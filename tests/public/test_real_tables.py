@@ -41,12 +41,12 @@ def tokens_per_parameter(posterior: bs.Posterior) -> dict[str, float]:
 def dropped(shared: Path, compile_cache: Path) -> bs.Posterior:
     """The 240 runs that Besiroglu et al. keep."""
     runs = bs.read_runs(shared / "data/chinchilla-epoch/runs.csv", exclude={"epoch_dropped_outlier": True})
-    return bs.fit(runs, LAW, seed=1)
+    return bs.fit(runs, LAW, drift=None, seed=1)
 
 
 @pytest.fixture(scope="module")
 def whole(shared: Path, compile_cache: Path) -> bs.Posterior:
-    return bs.fit(bs.read_runs(shared / "data/chinchilla-epoch/runs.csv"), LAW, seed=1)
+    return bs.fit(bs.read_runs(shared / "data/chinchilla-epoch/runs.csv"), LAW, drift=None, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def corpora(shared: Path) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def fit_corpora(compile_cache: Path) -> Callable[..., bs.Posterior]:
-    return lambda table, pooling=None: bs.fit(bs.read_runs(table), LAW, pooling=pooling, seed=1)
+    return lambda table, pooling=None: bs.fit(bs.read_runs(table), LAW, drift=None, pooling=pooling, seed=1)
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def _without_a_screen() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def prior() -> Posterior:
     """One law, draws of a narrow prior: diagnostics UNKNOWN."""
-    return fit(table(["A"]), Chinchilla(), priors=PRIORS, engine=FromPrior(draws=500), seed=1)
+    return fit(table(["A"]), Chinchilla(), drift=None, priors=PRIORS, engine=FromPrior(draws=500), seed=1)
 
 
 @pytest.fixture(scope="session")
@@ -81,4 +81,6 @@ def failed(passed: Posterior) -> Posterior:
 def grouped() -> Posterior:
     """Three groups, one with an evil name and one with a single run."""
     runs = table(["A", EVIL, "C"])
-    return fit(runs, Chinchilla(), pooling=Partial("corpus"), priors=PRIORS, engine=FromPrior(draws=500), seed=1)
+    return fit(
+        runs, Chinchilla(), drift=None, pooling=Partial("corpus"), priors=PRIORS, engine=FromPrior(draws=500), seed=1
+    )
