@@ -169,11 +169,11 @@ def test_a_missing_budget_is_a_usage_error(fit: Path) -> None:
 
 def test_far_budgets_are_warned_of_and_their_intervals_grow(fit: Path) -> None:
     """The table ends at 1e21 FLOP."""
-    budgets = ["1e20", "1e21", "1e23", "1e25", "1e29"]
+    budgets = ["1e20", "1e21", "1e23", "1e25", "1e27"]
     done = bayescale("allocate", fit, "--json", *(word for b in budgets for word in ("--budget", b)))
     assert done.exit_code == DONE
     rows = strict(done.stdout)["results"]
-    assert [round(math.log10(row["extrapolation_factor"])) for row in rows] == [-1, 0, 2, 4, 8]
+    assert [round(math.log10(row["extrapolation_factor"])) for row in rows] == [-1, 0, 2, 4, 6]
     widths = [row["n_opt_params"]["upper"] / row["n_opt_params"]["lower"] for row in rows[1:]]
     assert widths == sorted(set(widths))
     warnings = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
@@ -396,12 +396,12 @@ def test_what_was_drawn_before_an_interrupt_is_written_on_request(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("bayescale.posterior.fitting.bar", lambda: contextlib.nullcontext(told))
-    words = ["--chains", 1, "--draws", 10**6, "--keep-interrupted", "--seed", 1, "--json"]
+    words = ["--chains", 1, "--draws", 600_000, "--keep-interrupted", "--seed", 1, "--json"]
     done = bayescale("fit", DEMO, "-o", tmp_path / "fit.nc", *words)
     assert done.exit_code == NOT_PASSED, done.stderr
     assert strict(done.stdout)["info"]["interrupted"] is True
     draws = bs.load(tmp_path / "fit.nc").tree["posterior"].sizes["draw"]
-    assert 200 <= draws < 10**6
+    assert 200 <= draws < 600_000
 
 
 def test_laws_are_listed_with_their_priors() -> None:

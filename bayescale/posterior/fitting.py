@@ -70,8 +70,8 @@ def fit(
         Changes to the default priors, by name; ``print(Model(law))`` lists them.
     drift : Drift or None
         How the law fails beyond its runs, told by other tables (default `Drift()`); the law alone is then
-        fitted too, and shown beside. None: the law alone, as published fits are, and as an engine that
-        reads no drift fits it.
+        fitted too, and shown beside, unless sampling was interrupted. None: the law alone, as published
+        fits are, and as an engine that reads no drift fits it.
     engine : Engine, optional
         ``NUTS(...)`` (default), ``Laplace(...)``, ``FromPrior(...)`` or ``Huber(...)``, with its settings.
     seed : int, optional
@@ -105,7 +105,7 @@ def fit(
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
     about = {"design": [w.to_dict() for w in warnings], "seed": seed, **_about(model, runs)}
     found = _drawn(runs, model, engine, about, progress)
-    if model.drift:
+    if model.drift and not found.info.get("interrupted"):
         log.info("the law alone, beside it")
         found = dataclasses.replace(found, law_alone=_drawn(runs, _without_drift(model), engine, about, progress))
     return dataclasses.replace(found, metadata=dict(metadata or {}))

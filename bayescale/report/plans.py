@@ -115,7 +115,7 @@ def _reach_table(group: str | None, rows: Sequence[dict[str, Any]]) -> Table:
         band = row["n_within_1_percent_params"]
         exponents = (interval(*(row[x][end] for end in ("median", "lower", "upper")), between="\n") for x in ("a", "b"))
         share = (f"{100 * row['no_optimum_share']:.1f} %",) if missing else ()
-        ends = f"{count(band['lower'])} to {count(band['upper'])}"
+        ends = "-" if band["lower"] is None else f"{count(band['lower'])} to {count(band['upper'])}"
         return (number(row["budget_flop"]), number(row["extrapolation_factor"]), ends, *exponents, *share)
 
     header = (
@@ -131,16 +131,17 @@ def _reach_table(group: str | None, rows: Sequence[dict[str, Any]]) -> Table:
 
 def _far(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [
-        f"{named(row['group'])}{number(row['budget_flop'])} FLOP is {reach(row['extrapolation_factor'])}; "
-        f"N_opt is {_times(row['n_opt_extrapolation_factor'])} the largest size, "
-        f"D_opt {_times(row['d_opt_extrapolation_factor'])} the most tokens"
+        f"{named(row['group'])}{number(row['budget_flop'])} FLOP is {reach(row['extrapolation_factor'])}" + _beyond(row)
         for row in rows
         if row["far"]
     ]
 
 
-def _times(factor: float | None) -> str:
-    return f"{number(factor)} times"
+def _beyond(row: dict[str, Any]) -> str:
+    n, d = row["n_opt_extrapolation_factor"], row["d_opt_extrapolation_factor"]
+    if n is None or d is None:
+        return ""
+    return f"; N_opt is {number(n)} times the largest size, D_opt {number(d)} times the most tokens"
 
 
 def _without(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -8,7 +8,8 @@ counts once. The public tables are read from a folder beside the repository and 
     python tests/benchmarks/forecasts.py --keep FOLDER
 
 Each split is appended to a file of FOLDER as it ends, so that a study which was stopped goes on where it was.
-``--report`` only prints what is there.
+``--report`` only prints what is there. ``--hyper-priors`` forecasts with each of the drift's alternatives too, and
+then scores every table under that which has the smallest mean log interval score on the other tables.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +32,30 @@ from bayescale.posterior.scorecard import ALL, ALONE, BINS, BOOTSTRAP, DRIFTS, B
 DATA = Path(__file__).parents[2] / "../shared/data"
 RATIO = 1.0, 2000.0  # tokens per parameter
 LEVEL = 0.9
+DEFAULT = "default"
 PORIAN = [f"{data}/{run}/standard-count" for data in ("rw", "owt2")
           for run in ("base/short-warmup/chinchilla", "tuned/short-warmup/const")]  # fmt: skip
+
+
+def drift(tilt: float = 0.06, **priors: bs.Normal | bs.LogNormal) -> bs.Drift:
+    """A drift with some of its hyper-priors changed."""
+    return bs.Drift(priors={**bs.Drift().priors, **priors}, tilt=tilt)
+
+
+# Each changes one thing of the default.
+HYPER_PRIORS = {
+    "departure .007": drift(departure=bs.LogNormal(0.007, 0.15)),
+    "departure .009": drift(departure=bs.LogNormal(0.009, 0.15)),
+    "departure .016": drift(departure=bs.LogNormal(0.016, 0.15)),
+    "decline .03": drift(decline=bs.Normal(0.03, 0.03)),
+    "decline .07": drift(decline=bs.Normal(0.07, 0.03)),
+    "decline .05, sd .05": drift(decline=bs.Normal(0.05, 0.05)),
+    "no decline": drift(decline=bs.Normal(0.0, 0.001)),
+    "exponents sd .3": drift(alpha=bs.LogNormal(0.26, 0.3), beta=bs.LogNormal(0.26, 0.3)),
+    "exponents .30": drift(alpha=bs.LogNormal(0.30, 0.2), beta=bs.LogNormal(0.30, 0.2)),
+    "tilt .02": drift(0.02),
+    "tilt .10": drift(0.10),
+}
 
 
 def gemstones(rows: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +108,7 @@ def own() -> dict[str, bs.Runs]:
     return {"stdlib": dataclasses.replace(runs, table=table)}
 
 
-def study(name: str, groups: dict[str, bs.Runs], keep: Path, seed: int) -> None:
+def study(name: str, groups: dict[str, bs.Runs], keep: Path, **how: Any) -> None:
     """Every split of a table that is not in its file yet."""
     file = keep / f"{name}.jsonl"
     done = {(s["group"], s["factor"]) for s in kept(file)}
@@ -93,7 +117,7 @@ def study(name: str, groups: dict[str, bs.Runs], keep: Path, seed: int) -> None:
             if (group, factor) in done:
                 continue
             began = time.perf_counter()
-            found = backtest(runs, bs.laws.get("chinchilla"), factors=(factor,), level=LEVEL, seed=seed).to_dict()
+            found = backtest(runs, bs.laws.get("chinchilla"), factors=(factor,), level=LEVEL, **how).to_dict()
             where = {"table": name, "group": group, "factor": factor, "seconds": time.perf_counter() - began}
             line = where | {k: found[k] for k in ("splits", "predictions")}
             with file.open("a", encoding="utf-8") as out:
@@ -146,22 +170,57 @@ def report(keep: Path) -> pd.DataFrame:
     return whole
 
 
+def chosen(keep: Path) -> None:
+    """Print each setting's scores over tables, and each table's under the setting that the others choose."""
+    found = {DEFAULT: _drifts(keep)} | {name: _drifts(keep / name) for name in HYPER_PRIORS}
+    complete = {k: v for k, v in found.items() if set(v.index) == set(found[DEFAULT].index)}
+    over = pd.DataFrame({name: own.mean() for name, own in complete.items()}).T
+    print(f"\nover {len(found[DEFAULT])} tables, with drift, by hyper-priors\n{over.round(3).to_string()}")
+    logs = pd.DataFrame({name: own["log_interval_score"] for name, own in complete.items()})
+    picked = {table: str(logs.drop(table).mean().idxmin()) for table in logs.index}
+    rows = pd.DataFrame({t: complete[name].loc[t] for t, name in picked.items()}).T
+    print("\neach table under the hyper-priors that the other tables choose")
+    print(rows.round(2).assign(hyper_priors=picked).to_string())
+    print(rows.mean().round(3).to_string())
+    print(f"standard error of coverage_90: {rows['coverage_90'].sem():.3f}")
+
+
+def _drifts(keep: Path) -> pd.DataFrame:
+    """Scores of the forecasts with drift, one row a table; the log score is the mean over its cells."""
+    rows = {}
+    for file in sorted(keep.glob("*.jsonl")):
+        cells = backtested(list(kept(file))).cells()
+        own = cells[cells["forecaster"] == DRIFTS]
+        scores = own[["coverage_50", "coverage_80", "coverage_90", "coverage_95", "width_percent", "interval_score"]]
+        rows[file.stem] = scores.mean().to_dict() | {"log_interval_score": np.log(own["interval_score"]).mean()}
+    return pd.DataFrame(rows).T
+
+
 def main() -> None:
     """Run what is missing, smaller tables first, and print all."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--keep", type=Path, required=True, help="folder of what is done already")
     parser.add_argument("--tables", nargs="*", default=["stdlib", *TABLES])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hyper-priors", action="store_true", help="the drift's alternatives, too")
     parser.add_argument("--report", action="store_true", help="print what is there, and run nothing")
     options = parser.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
     bs.use_compile_cache()
-    for name in [] if options.report else options.tables:
-        if name != "stdlib" and not (DATA / name).is_dir():
-            print(f"{name}: no folder {DATA / name}; left out")
-            continue
-        study(name, own() if name == "stdlib" else public(name), options.keep, options.seed)
+    settings: dict[str, dict[str, Any]] = {".": {}}
+    if options.hyper_priors:
+        settings |= {k: {"drift": v, "bootstrap": None} for k, v in HYPER_PRIORS.items()}
+    for setting, how in () if options.report else settings.items():
+        (options.keep / setting).mkdir(exist_ok=True)
+        for name in options.tables:
+            if name == "stdlib" or (DATA / name).is_dir():
+                groups = own() if name == "stdlib" else public(name)
+                study(name, groups, options.keep / setting, seed=options.seed, **how)
+            else:
+                print(f"{name}: no folder {DATA / name}; left out")
     report(options.keep)
+    if options.hyper_priors:
+        chosen(options.keep)
 
 
 if __name__ == "__main__":

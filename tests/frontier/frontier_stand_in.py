@@ -49,6 +49,8 @@ class StandIn:
     law: Law = field(default_factory=Chinchilla)
     rule: ComputeRule = field(default_factory=FlopsRule)
     status: str = "PASS"
+    law_alone: None = None
+    beyond: None = None
     loss_unit: str = "nats per token"
     largest: Mapping[str, float] = field(default_factory=lambda: {"n_params": 1e10, "n_tokens": 2e11, "flop": 1e22})
 

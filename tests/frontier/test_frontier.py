@@ -107,6 +107,9 @@ def test_to_dict_is_json_with_plain_numbers(draws):
     for row in table["results"]:
         assert row.pop("group") is None
         assert {type(row.pop(flag)) for flag in ("extrapolates", "far")} == {bool}
+        ratio, determined = row["tokens_per_parameter"], row.pop("determined")
+        assert determined is (None if ratio["lower"] is None else ratio["upper"] <= 10 * ratio["lower"])
+        assert (row.pop("compute_wasted") is not None) == (determined is False)
         values = [v for entry in row.values() for v in (entry.values() if isinstance(entry, dict) else [entry])]
         assert {type(v) for v in values} <= {float, type(None)}
 
@@ -118,9 +121,10 @@ def test_dataframe_has_the_dictionarys_numbers(frontier):
     assert frame["n_within_1_percent_params_upper"].tolist() == [
         row["n_within_1_percent_params"]["upper"] for row in table["results"]
     ]
-    assert frame.attrs == {"level": 0.9, "kind": "eti", "diagnostics": "PASS", "rule": "C = 6 N D",
-                           "loss_unit": "nats per token"}  # fmt: skip
-    assert {str(t) for t in frame.drop(columns=["group", "extrapolates", "far"]).dtypes} == {"float64"}
+    assert frame.attrs == {"level": 0.9, "kind": "eti", "diagnostics": "PASS", "drift": False, "beyond_data": None,
+                           "rule": "C = 6 N D", "loss_unit": "nats per token"}  # fmt: skip
+    numeric = frame.drop(columns=["group", "extrapolates", "far", "determined"])
+    assert {str(t) for t in numeric.dtypes} == {"float64"}
 
 
 def test_band_is_the_median_of_the_draws_own_bands():

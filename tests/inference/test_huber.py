@@ -19,7 +19,7 @@ from bayescale.model.drift import Drift
 from bayescale.model.joint import Model
 from bayescale.model.noise import Gaussian
 from bayescale.model.pooling import Partial, Separate
-from bayescale.parameter import Fixed, LogNormal
+from bayescale.parameter import Fixed, LogNormal, Normal
 from bayescale.posterior.fitting import fit
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import predict
@@ -222,8 +222,10 @@ def test_groups_drift_priors_and_few_runs_are_refused() -> None:
     for pooling in (Partial("rung"), Separate("rung")):
         with pytest.raises(ValueError, match="fits one law to all runs"):
             fit(runs, LAW, pooling=pooling, engine=FEW)
-    with pytest.raises(ValueError, match="with drift, use NUTS"):
-        fit(runs, LAW, drift=Drift(), engine=FEW)
+    with pytest.raises(ValueError, match="reads no drift: give it drift=None"):
+        fit(runs, LAW, drift=Drift(shared=0.1), engine=FEW)
+    with pytest.raises(ValueError, match=r"decline=Normal.* would change nothing"):
+        fit(runs, LAW, priors={"decline": Normal(0.0, 0.1)}, engine=FEW)
     with pytest.raises(ValueError, match=r"alpha=LogNormal.* would change nothing"):
         fit(runs, LAW, priors={"alpha": LogNormal(0.3, 0.1)}, engine=FEW)
     with pytest.raises(ValueError, match="5 unknowns without priors, and 5 runs are too few"):

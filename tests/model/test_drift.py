@@ -133,11 +133,11 @@ def test_a_fit_with_drift_comes_back_from_its_file(drifting: Posterior, tmp_path
 
 
 def test_the_prior_is_the_populations_and_the_users_stands_above_it() -> None:
-    model = Model(Chinchilla(), drift=Drift(), priors={"decline": Normal(0.0, 0.01)})
+    model = Model(Chinchilla(), priors={"decline": Normal(0.0, 0.01)})
     told = {p.name: model.prior(p) for p in model.parameters}
     assert told["alpha"].interval()[1] == pytest.approx(0.26)  # type: ignore[union-attr]
     assert told["decline"] == Normal(0.0, 0.01)
-    assert {p.name for p in Model(Chinchilla()).parameters} == set(told) - {"decline", "departure"}
+    assert {p.name for p in Model(Chinchilla(), drift=None).parameters} == set(told) - {"decline", "departure"}
 
 
 @pytest.mark.parametrize(

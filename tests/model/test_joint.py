@@ -120,7 +120,7 @@ def test_prior_draws_have_the_priors_quantiles() -> None:
     data, joint = arrays(model, runs(24), groups=2), model.joint(2)
     z = simulate.prior(joint, data, np.random.default_rng(0), 4000)
     with jax.enable_x64(True):
-        found = jax.tree.map(np.asarray, describe(joint)(z, simulate.without_pilot(joint, data)))
+        found = jax.tree.map(np.asarray, describe(joint)(z, table.without_pilot(joint, data)))
     center = float(np.median(runs(24)["loss"]))
     for p in model.parameters:
         mean = found["x"].get(f"{p.site}_mean", found["x"][p.name])
