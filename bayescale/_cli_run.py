@@ -18,6 +18,8 @@ from typing import Any
 
 import typer
 
+from bayescale._files import put
+
 log = logging.getLogger("bayescale")
 USER_ERROR, NOT_PASSED, INTERRUPTED = 1, 3, 130
 
@@ -62,14 +64,10 @@ def show(result: Any, parts: Sequence[object], as_json: bool) -> None:
 
 
 def write(path: Path, writer: Callable[[Path], object]) -> None:
-    """Call ``writer`` with a temporary name in the same folder, then move the file into place."""
+    """Write a file, whole or not at all."""
     to_write(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with put(path) as part:
         writer(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def to_write(path: Path) -> Path:

@@ -55,6 +55,7 @@ def outlier_notes(flagged: Sequence[Mapping[str, Any]]) -> Notes:
 def checks(posterior: Posterior) -> dict[str, Any]:
     """Everything that tells whether a fit can be trusted, as JSON values."""
     found: dict[str, Any] = {
+        "warning": posterior.warning,
         "diagnostics": posterior.status,
         "checks": [check.to_dict() for check in posterior.checks],
         "beyond_data": posterior.beyond,
@@ -107,7 +108,7 @@ def check_page(posterior: Posterior, found: Mapping[str, Any]) -> Page:
                 ),
             ),
         ]
-    first = status(posterior.status, posterior.checks, posterior.beyond)
+    first = status(posterior.status, posterior.checks, posterior.warning)
     return Page(first, f"Diagnostics {posterior.status}", (), parts)
 
 

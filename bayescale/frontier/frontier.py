@@ -1,7 +1,7 @@
 """The compute-optimal frontier: for each budget, draws of N_opt, D_opt, tokens per parameter and loss.
 
 Intervals are equal-tailed and taken over the draws that have an optimum inside the law's domain; the
-share that has none is stated, and beyond ``MOST_WITHOUT`` of them there is no interval.
+share that has none is stated, and beyond 5 % of them there is no interval.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ import xarray as xr
 from bayescale import _show
 from bayescale.frontier import solve
 from bayescale.frontier.budgets import chosen_groups, read_budgets
-from bayescale.frontier.intervals import flat, quantiles
-from bayescale.frontier.rows import UNITS, WORDS, rows
+from bayescale.frontier.intervals import flat
+from bayescale.frontier.rows import UNITS, WORDS, band, rows, summarise
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
+from bayescale.posterior.gate import HOLLOW
 from bayescale.runs.flops import ComputeRule
 
 if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
-
-MOST_WITHOUT = 0.05  # share of draws without an optimum beyond which quantiles of the others mislead
-BAND_DRAWS = 400  # draws behind the 1 % band: the median of its ends moves by a twentieth of their spread
-BLOCK = 1 << 20  # draws x budgets summarised at a time: 8 MB an array
 
 
 def allocate(
@@ -137,10 +134,15 @@ class Frontier:
     beyond: str | None = None
 
     @property
+    def warning(self) -> str | None:
+        """What is wrong with its intervals, where budgets lie beyond runs that fail the gate."""
+        far = bool((self.budgets > self.largest["flop"]).any())
+        return HOLLOW if far and self.beyond == "FAIL" else None
+
+    @property
     def standing(self) -> str:
         """PASS, FAIL or UNKNOWN: whether its numbers may be relied on, beyond the data too where budgets lie there."""
-        far = self.beyond == "FAIL" and bool((self.budgets > self.largest["flop"]).any())
-        return "FAIL" if far else self.diagnostics
+        return "FAIL" if self.warning else self.diagnostics
 
     def thinned(self, keep: np.ndarray) -> Frontier:
         """The same at some of its budgets, by index."""
@@ -205,7 +207,7 @@ class Frontier:
         over at most 400 evenly spaced draws. An end is NaN where the band reaches the edge of the
         law's domain in half of the draws, or where there is no interval at all.
         """
-        lower, upper = self._band(self._label(group))
+        lower, upper = band(self, self._label(group))
         ends = {"lower": ("budget_flop", lower), "upper": ("budget_flop", upper)}
         return xr.Dataset(ends, {"budget_flop": self.budgets})
 
@@ -223,6 +225,7 @@ class Frontier:
         calibrated forecast beyond it.
         """
         return {
+            "warning": self.warning,
             "level": self.level,
             "kind": "eti",
             "diagnostics": self.diagnostics,
@@ -247,34 +250,7 @@ class Frontier:
     @cached_property
     def summary(self) -> dict[str | None, dict[str, np.ndarray]]:
         """Of each group: ends and median of each quantity (3, K); the 1 % band (2, K); the share without (1, K)."""
-        return {label: self._summarise(label) for label in self.groups}
-
-    def _summarise(self, label: str | None) -> dict[str, np.ndarray]:
-        """Lower end, median and upper end of each quantity (3, K); the band (2, K); the share (1, K)."""
-        log_n, letters = self.log_n[label], self.letters[label]
-        probabilities = np.array([(1 - self.level) / 2, 0.5, (1 + self.level) / 2])
-        summary = {name: np.empty((3, self.budgets.size)) for name in UNITS}
-        step = max(1, BLOCK // len(log_n))
-        for block in (slice(k, k + step) for k in range(0, self.budgets.size, step)):
-            own = {name: v if v.ndim == 1 else v[:, block] for name, v in letters.items()}
-            problem = self.mean, self.rule, own, self.budgets[block], log_n[:, block]
-            n_params, (tokens, loss) = np.exp(problem[-1]), solve.spend(*problem)
-            values = n_params, tokens, tokens / n_params, loss, *solve.exponents(*problem)
-            for name, each in zip(UNITS, values, strict=True):
-                summary[name][:, block] = quantiles(each, probabilities)
-        share = self.no_optimum_share(label).to_numpy()
-        summary = {name: np.where(share > MOST_WITHOUT, np.nan, values) for name, values in summary.items()}
-        return summary | {"band": self._band(label), "share": share[None]}
-
-    def _band(self, label: str | None) -> np.ndarray:
-        """Median ends of the 1 % band, (2, K)."""
-        log_n = self.log_n[label]
-        some = np.unique(np.linspace(0, len(log_n) - 1, BAND_DRAWS).round().astype(int))
-        letters = {name: values[some] for name, values in self.letters[label].items()}
-        ends = solve.band(self.mean, self.rule, letters, self.budgets, log_n[some])
-        medians = np.exp(np.concatenate([quantiles(end, np.array([0.5])) for end in ends]))
-        none = self.no_optimum_share(label).to_numpy() > MOST_WITHOUT
-        return np.where(none | (medians == 0) | np.isinf(medians), np.nan, medians)
+        return {label: summarise(self, label) for label in self.groups}
 
     def _spend(self, label: str | None) -> tuple[np.ndarray, ...]:
         return solve.spend(self.mean, self.rule, self.letters[label], self.budgets, self.log_n[label])

@@ -1,4 +1,4 @@
-"""A frontier as plain values: one row a group and budget, and the law alone beside it."""
+"""A frontier's draws summed up, and as plain values: one row a group and budget, the law alone beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayescale.frontier import solve
 from bayescale.frontier.intervals import interval, plain, quantiles
 from bayescale.frontier.waste import wasted
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 FAR = 100.0  # a plan this many times beyond the largest run is marked as far
 WORDS = ("group", "extrapolates", "far", "determined", "compute_wasted")  # of a row: what is no number
 DETERMINED = 10.0  # ratio of the ends of the interval of tokens per parameter beyond which it is not determined
+MOST_WITHOUT = 0.05  # share of draws without an optimum beyond which quantiles of the others mislead
+BAND_DRAWS = 400  # draws behind the 1 % band: the median of its ends moves by a twentieth of their spread
+BLOCK = 1 << 20  # draws x budgets summarised at a time: 8 MB an array
 WASTE_DRAWS = 200  # draws behind the compute wasted: it is a share of percents, and its median moves little
 UNITS = {"n_opt_params": "parameters", "d_opt_tokens": "tokens", "tokens_per_parameter": "tokens per parameter"}
 UNITS |= {"loss": "loss", "a": "1", "b": "1"}
@@ -58,6 +62,35 @@ def row(frontier: Frontier, label: str | None, k: int) -> dict[str, Any]:
         if determined is not False
         else _waste(frontier, label, k, summary["n_opt_params"][:, k]),
     }
+
+
+def summarise(frontier: Frontier, label: str | None) -> dict[str, np.ndarray]:
+    """Lower end, median and upper end of each quantity (3, K); the band (2, K); the share (1, K)."""
+    log_n, letters = frontier.log_n[label], frontier.letters[label]
+    probabilities = np.array([(1 - frontier.level) / 2, 0.5, (1 + frontier.level) / 2])
+    summary = {name: np.empty((3, frontier.budgets.size)) for name in UNITS}
+    step = max(1, BLOCK // len(log_n))
+    for block in (slice(k, k + step) for k in range(0, frontier.budgets.size, step)):
+        own = {name: v if v.ndim == 1 else v[:, block] for name, v in letters.items()}
+        problem = frontier.mean, frontier.rule, own, frontier.budgets[block], log_n[:, block]
+        n_params, (tokens, loss) = np.exp(problem[-1]), solve.spend(*problem)
+        values = n_params, tokens, tokens / n_params, loss, *solve.exponents(*problem)
+        for name, each in zip(UNITS, values, strict=True):
+            summary[name][:, block] = quantiles(each, probabilities)
+    share = frontier.no_optimum_share(label).to_numpy()
+    summary = {name: np.where(share > MOST_WITHOUT, np.nan, values) for name, values in summary.items()}
+    return summary | {"band": band(frontier, label), "share": share[None]}
+
+
+def band(frontier: Frontier, label: str | None) -> np.ndarray:
+    """Median ends of the 1 % band, (2, K)."""
+    log_n = frontier.log_n[label]
+    some = np.unique(np.linspace(0, len(log_n) - 1, BAND_DRAWS).round().astype(int))
+    letters = {name: values[some] for name, values in frontier.letters[label].items()}
+    ends = solve.band(frontier.mean, frontier.rule, letters, frontier.budgets, log_n[some])
+    medians = np.exp(np.concatenate([quantiles(end, np.array([0.5])) for end in ends]))
+    none = frontier.no_optimum_share(label).to_numpy() > MOST_WITHOUT
+    return np.where(none | (medians == 0) | np.isinf(medians), np.nan, medians)
 
 
 def _waste(frontier: Frontier, label: str | None, k: int, sizes: np.ndarray) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +13,12 @@ import jax
 import numpy as np
 
 from bayescale import _show
+from bayescale._files import put
 from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, Center
 from bayescale.model.joint import Model
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
+from bayescale.posterior.gate import HOLLOW
 from bayescale.posterior.surface import Surface, drifted, weights
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
@@ -84,6 +85,11 @@ class Posterior:
     def beyond(self) -> Status | None:
         """Whether intervals beyond the data are calibrated: of a fit with drift, its gate; None for the law alone."""
         return overall(self.gate) if self.model.drift else None
+
+    @property
+    def warning(self) -> str | None:
+        """What is wrong with intervals beyond the data, where the gate failed."""
+        return HOLLOW if self.beyond == "FAIL" else None
 
     @property
     def standing(self) -> Status:
@@ -222,6 +228,7 @@ class Posterior:
         """
         pooling = self.model.pooling
         return {
+            "warning": self.warning,
             "level": level,
             "kind": "eti",
             "diagnostics": self.status,
@@ -276,12 +283,8 @@ class Posterior:
         if path.suffix not in writers:
             raise ValueError(f"Draws are written as .csv or .parquet, not {path.suffix!r} ({path}).")
         frame = self.to_dataframe()
-        part = path.with_name(f".{path.name}.part")
-        try:
+        with put(path) as part:
             writers[path.suffix](part)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
         return path
 
     def save(self, path: str | Path) -> Path:

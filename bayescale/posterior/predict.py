@@ -14,6 +14,7 @@ import pandas as pd
 from bayescale import _show
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
+from bayescale.posterior.gate import HOLLOW
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.runs.table import Runs
 
@@ -56,10 +57,15 @@ class Forecast:
     beyond: str | None = None
 
     @property
+    def warning(self) -> str | None:
+        """What is wrong with its intervals, where runs lie beyond runs that fail the gate."""
+        far = bool((self.runs["extrapolation_factor"] > 1).any())
+        return HOLLOW if far and self.beyond == "FAIL" else None
+
+    @property
     def standing(self) -> str:
         """PASS, FAIL or UNKNOWN: whether its numbers may be relied on, beyond the data too where runs lie there."""
-        far = self.beyond == "FAIL" and bool((self.runs["extrapolation_factor"] > 1).any())
-        return "FAIL" if far else self.status
+        return "FAIL" if self.warning else self.status
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a run and group, intervals as columns; those of ``law_alone`` after the others."""
@@ -78,6 +84,7 @@ class Forecast:
             alone = self.law_alone._rows()
             results = [each | {"law_alone": own} for each, own in zip(results, alone, strict=True)]
         return {
+            "warning": self.warning,
             "level": self.level,
             "kind": "eti",
             "diagnostics": self.status,

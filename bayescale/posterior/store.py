@@ -18,6 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescale import laws
+from bayescale._files import put
 from bayescale.model import noise, pooling
 from bayescale.model.drift import Drift
 from bayescale.model.joint import Model
@@ -88,12 +89,8 @@ def save(posterior: Posterior, path: str | Path) -> Path:
     tree["runs"] = xr.DataTree(columns)
     if posterior.law_alone:
         tree["law_alone"] = posterior.law_alone.tree.copy()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with put(path) as part:
         tree.to_netcdf(part, engine="h5netcdf")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 

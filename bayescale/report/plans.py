@@ -24,7 +24,7 @@ def frontier_page(frontier: Frontier) -> Page:
     some_groups = dict(list(groups.items())[:ROWS])
     rows = [row for own in some_groups.values() for row in own]
     return Page(
-        status(frontier.diagnostics, beyond=None if frontier.standing == frontier.diagnostics else frontier.beyond),
+        status(frontier.diagnostics, warning=frontier.warning),
         f"Compute-optimal frontier, diagnostics {frontier.diagnostics}: {problem(frontier)}",
         (largest(frontier.largest), f"median and {kind(frontier.level)} interval over draws that have an optimum"),
         [
@@ -180,7 +180,7 @@ def forecast_page(forecast: Forecast) -> Page:
         return (*name, *(count(row[c]) for c in inputs), *(interval(*e, between="\n") for e in ends))
 
     return Page(
-        status(forecast.status, beyond=None if forecast.standing == forecast.status else forecast.beyond),
+        status(forecast.status, warning=forecast.warning),
         f"Forecast, diagnostics {forecast.status}: {amount(len(table), 'run')}",
         (f"loss in {forecast.loss_unit}, median and {kind(forecast.level)} interval",),
         [

@@ -46,7 +46,7 @@ def _posterior(posterior: Posterior) -> Page:
     summary = posterior.to_dict()
     shown = summary["results"][:ROWS]
     return Page(
-        status(posterior.status, posterior.checks, posterior.beyond),
+        status(posterior.status, posterior.checks, posterior.warning),
         f"{drawn_from(posterior).capitalize()}, diagnostics {posterior.status}: {equation(posterior.model)}",
         tuple(_about(posterior)),
         [

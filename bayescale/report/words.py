@@ -17,7 +17,6 @@ from bayescale.model.joint import Model
 from bayescale.model.pooling import Pooling
 from bayescale.parameter import Fixed, Parameter, Prior
 from bayescale.posterior.diagnostics import Check
-from bayescale.posterior.gate import HOLLOW
 from bayescale.posterior.posterior import Posterior
 
 NONE = "-"
@@ -112,13 +111,16 @@ def reach(factor: float) -> str:
     return f"{number(factor)} times the largest run" + (": far outside the data" if factor > FAR else "")
 
 
-def status(found: str, checks: Sequence[Check] = (), beyond: str | None = None) -> str | None:
-    """The first line of a result whose fit is not to be relied on; None where it passed.
+def status(found: str, checks: Sequence[Check] = (), warning: str | None = None) -> str | None:
+    """The first line of a result that is not to be relied on; None where it passed.
 
-    ``checks`` are named where the result carries them; ``beyond`` says what of intervals beyond the data.
+    ``checks`` are named where the result carries them; ``warning`` is of its intervals beyond the data.
     """
-    if found == "PASS" and beyond == "FAIL":
-        return f"{HOLLOW.capitalize()}: the table fails the gate (see its checks), whatever the intervals say."
+    gate = f"{warning.capitalize()}: the table fails the gate, whatever the intervals say." if warning else None
+    return " ".join(filter(None, [gate, _diagnosed(found, checks)])) or None
+
+
+def _diagnosed(found: str, checks: Sequence[Check]) -> str | None:
     if found == "PASS":
         return None
     worst = [c for c in checks if c.status == found]

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from bayescale.posterior.gate import HOLLOW
 from bayescale.report.words import number, printable
 
 # Okabe & Ito 2008, "Color universal design": told apart with any colour vision; yellow left out, too pale on white.
@@ -36,14 +35,14 @@ def colours(names: Sequence[Any]) -> dict[Any, Any]:
     return {name: SHADES(i / (len(names) - 1)) for i, name in enumerate(names)}
 
 
-def title(ax: Axes, text: str, caption: str, status: str, standing: str = "PASS") -> None:
+def title(ax: Axes, text: str, caption: str, status: str, warning: str | None = None) -> None:
     """A title, under it a caption in small; above both a warning where the fit's diagnostics did not pass.
 
-    ``standing`` is FAIL, too, where no interval beyond the data is calibrated.
+    ``warning`` is of intervals beyond the data.
     """
-    passed = status == standing == "PASS"
-    warning = "" if passed else f"{HOLLOW}\n" if status == "PASS" else f"{status}: do not decide on this fit\n"
-    ax.set_title(warning + safe(text), loc="left", fontsize=11, pad=20, color=INK if passed else WARNING)
+    diagnosed = None if status == "PASS" else f"{status}: do not decide on this fit"
+    first = [line for line in (warning, diagnosed) if line]
+    ax.set_title("\n".join([*first, safe(text)]), loc="left", fontsize=11, pad=20, color=WARNING if first else INK)
     ax.annotate(safe(caption), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=SMALL, color=GREY)
 
 

@@ -72,7 +72,7 @@ def _draw(ax: Axes, frontier: Frontier, table: pd.DataFrame, what: str) -> Axes:
     _reach(ax, frontier)
     name = "" if len(frontier.groups) > 1 or next(iter(frontier.groups)) is None else f", {next(iter(frontier.groups))}"
     caption = f"{problem(frontier)}; median, {100 * INNER:g} % and {kind(frontier.level)} bands"
-    canvas.title(ax, f"{what}{name}", caption, frontier.diagnostics, frontier.standing)
+    canvas.title(ax, f"{what}{name}", caption, frontier.diagnostics, frontier.warning)
     return ax
 
 
