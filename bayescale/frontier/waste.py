@@ -10,7 +10,7 @@ from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
 
-SAVED = np.geomspace(0.02, 1.0, 9)  # shares of the budget at which the best loss is sought; straight in log in between
+SAVED = np.geomspace(0.02, 1.0, 17)  # shares of the budget at which the best loss is sought; straight in log in between
 
 
 def wasted(mean: Law | Drifted, rule: ComputeRule, letters: Letters, budget: float, n_params: np.ndarray) -> np.ndarray:
@@ -32,7 +32,7 @@ def wasted(mean: Law | Drifted, rule: ComputeRule, letters: Letters, budget: flo
     -------
     array (S, M)
         1 - C' / C, where the best run of compute C' loses what the chosen run of compute C does; at most
-        .98. NaN where the budget does not buy that size within the law's domain, or a draw has no optimum.
+        .98. NaN where a draw has no optimum.
     """
     shares = budget * SAVED
     best_n = solve.optimum(mean, rule, letters, shares)[0]
