@@ -53,9 +53,10 @@ def test_waste_is_the_compute_that_the_best_size_would_have_saved(n_params: floa
     assert found[:, 0] == pytest.approx(1 - math.exp(saved) / flop, abs=2e-3)
 
 
-def test_a_size_that_the_budget_does_not_buy_has_no_waste() -> None:
-    letters = {k: np.full(3, v) for k, v in B24.items()}
-    assert np.isnan(wasted(Chinchilla(), FlopsRule(6.0), letters, 1e12, np.array([1e13]))).all()
+def test_a_draw_without_an_optimum_has_no_waste_and_spoils_no_others() -> None:
+    letters = {k: np.full(2, v) for k, v in B24.items()} | {"B": np.array([0.0, B24["B"]])}
+    found = wasted(Chinchilla(), FlopsRule(6.0), letters, 1e22, np.array([1e9]))[:, 0]
+    assert np.isnan(found).tolist() == [True, False]
 
 
 def test_each_entry_has_the_law_alone_of_the_same_form(drifting: Posterior, frontier: Frontier) -> None:
