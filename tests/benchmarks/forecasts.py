@@ -42,7 +42,12 @@ def drift(tilt: float = 0.06, **priors: bs.Normal | bs.LogNormal) -> bs.Drift:
     return bs.Drift(priors={**bs.Drift().priors, **priors}, tilt=tilt)
 
 
-# Each changes one thing of the default.
+def wide(sd: float) -> dict[str, bs.LogNormal]:
+    """Exponents about .26, told less sharply."""
+    return {"alpha": bs.LogNormal(0.26, sd), "beta": bs.LogNormal(0.26, sd)}
+
+
+# One thing changed, and some together.
 HYPER_PRIORS = {
     "departure .007": drift(departure=bs.LogNormal(0.007, 0.15)),
     "departure .009": drift(departure=bs.LogNormal(0.009, 0.15)),
@@ -51,10 +56,15 @@ HYPER_PRIORS = {
     "decline .07": drift(decline=bs.Normal(0.07, 0.03)),
     "decline .05, sd .05": drift(decline=bs.Normal(0.05, 0.05)),
     "no decline": drift(decline=bs.Normal(0.0, 0.001)),
-    "exponents sd .3": drift(alpha=bs.LogNormal(0.26, 0.3), beta=bs.LogNormal(0.26, 0.3)),
+    "exponents sd .3": drift(**wide(0.3)),
     "exponents .30": drift(alpha=bs.LogNormal(0.30, 0.2), beta=bs.LogNormal(0.30, 0.2)),
     "tilt .02": drift(0.02),
     "tilt .10": drift(0.10),
+    "a: departure .009, exponents sd .3, tilt .10": drift(0.1, departure=bs.LogNormal(0.009, 0.15), **wide(0.3)),
+    "b: a, decline sd .05": drift(0.1, departure=bs.LogNormal(0.009, 0.15), decline=bs.Normal(0.05, 0.05), **wide(0.3)),
+    "c: b, exponents sd .4": drift(
+        0.1, departure=bs.LogNormal(0.009, 0.15), decline=bs.Normal(0.05, 0.05), **wide(0.4)
+    ),
 }
 
 
