@@ -9,7 +9,8 @@ counts once. The public tables are read from a folder beside the repository and 
 
 Each split is appended to a file of FOLDER as it ends, so that a study which was stopped goes on where it was.
 ``--report`` only prints what is there. ``--hyper-priors`` forecasts with each of the drift's alternatives too, and
-then scores every table under that which has the smallest mean log interval score on the other tables.
+then scores every table under that which has the smallest mean log interval score on the other tables; ``--few``
+trains each split on 6, 8, 12 or 20 of its runs, drawn at random.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ DATA = Path(__file__).parents[2] / "../shared/data"
 RATIO = 1.0, 2000.0  # tokens per parameter
 LEVEL = 0.9
 DEFAULT = "default"
+FEW = 6, 8, 12, 20
 PORIAN = [f"{data}/{run}/standard-count" for data in ("rw", "owt2")
           for run in ("base/short-warmup/chinchilla", "tuned/short-warmup/const")]  # fmt: skip
 
@@ -118,16 +120,18 @@ def own() -> dict[str, bs.Runs]:
     return {"stdlib": dataclasses.replace(runs, table=table)}
 
 
-def study(name: str, groups: dict[str, bs.Runs], keep: Path, **how: Any) -> None:
-    """Every split of a table that is not in its file yet."""
+def study(name: str, groups: dict[str, bs.Runs], keep: Path, few: int | None = None, **how: Any) -> None:
+    """Every split of a table that is not in its file yet; with ``few``, trained on so many of its runs, at random."""
     file = keep / f"{name}.jsonl"
     done = {(s["group"], s["factor"]) for s in kept(file)}
     for group, runs in groups.items():
-        for factor, _ in origins(runs.table["flop"]):
-            if (group, factor) in done:
+        for factor, train in origins(runs.table["flop"]):
+            if (group, factor) in done or (few or 0) > train.sum():
                 continue
             began = time.perf_counter()
-            found = backtest(runs, bs.laws.get("chinchilla"), factors=(factor,), level=LEVEL, **how).to_dict()
+            some = runs if few is None else sampled(runs, train, few)
+            how |= {"factors": (factor,), "level": LEVEL, "least": few or 10}
+            found = backtest(some, bs.laws.get("chinchilla"), **how).to_dict()
             where = {"table": name, "group": group, "factor": factor, "seconds": time.perf_counter() - began}
             line = where | {k: found[k] for k in ("splits", "predictions")}
             with file.open("a", encoding="utf-8") as out:
@@ -135,6 +139,12 @@ def study(name: str, groups: dict[str, bs.Runs], keep: Path, **how: Any) -> None
             split = found["splits"][0]
             print(f"{name} {group} / {factor:g}: trained on {split['trained_on']}, forecast {split['forecast']}, "
                   f"gate {split['gate']} {split['gate_failed']}, {where['seconds']:.0f} s", flush=True)  # fmt: skip
+
+
+def sampled(runs: bs.Runs, train: np.ndarray, few: int) -> bs.Runs:
+    """All later runs, and some of those that a split trains on."""
+    chosen = np.random.default_rng(few).choice(np.flatnonzero(train), few, replace=False)
+    return dataclasses.replace(runs, table=runs.table.iloc[np.union1d(chosen, np.flatnonzero(~train))])
 
 
 def kept(file: Path) -> Iterator[dict]:
@@ -213,11 +223,13 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", default=["stdlib", *TABLES])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hyper-priors", action="store_true", help="the drift's alternatives, too")
+    parser.add_argument("--few", action="store_true", help="splits of fewer training runs, too")
     parser.add_argument("--report", action="store_true", help="print what is there, and run nothing")
     options = parser.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
     bs.use_compile_cache()
     settings: dict[str, dict[str, Any]] = {".": {}}
+    settings |= {f"{k} runs": {"few": k, "bootstrap": None} for k in (FEW if options.few else ())}
     if options.hyper_priors:
         settings |= {k: {"drift": v, "bootstrap": None} for k, v in HYPER_PRIORS.items()}
     for setting, how in () if options.report else settings.items():
@@ -229,6 +241,11 @@ def main() -> None:
             else:
                 print(f"{name}: no folder {DATA / name}; left out")
     report(options.keep)
+    for k in FEW if options.few else ():
+        found = _drifts(options.keep / f"{k} runs")
+        error = found["coverage_90"].sem()
+        print(f"\n{k} training runs, over {len(found)} tables (standard error of coverage_90 {error:.2f})")
+        print(found.mean().round(2).to_string())
     if options.hyper_priors:
         chosen(options.keep)
 
