@@ -8,6 +8,7 @@ what went wrong on it, and hardly that nothing will.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,16 +18,18 @@ import pandas as pd
 
 from bayescale.inference._engine import Engine
 from bayescale.inference.huber import Huber
+from bayescale.inference.many import spread
 from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drift
-from bayescale.posterior.fitting import fit
+from bayescale.posterior.fitting import chosen, fit
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import simulated
 from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, ROUNDING, Backtest, score
 from bayescale.runs.table import Runs
 
 log = logging.getLogger(__name__)
+Split = tuple[str | None, float, Runs, Runs]  # group, factor, runs to train on, runs to forecast
 FACTORS = (3.0, 10.0, 30.0, 100.0, 300.0)
 DRIFT, BASELINE = Drift(), Huber(resamples=200)
 
@@ -43,6 +46,7 @@ def backtest(
     least: int = 10,
     level: float = 0.9,
     seed: int | None = None,
+    client: Any = None,
 ) -> Backtest:
     """Forecast a table's larger runs from its smaller ones: with drift, by the law alone, and by Huber's bootstrap.
 
@@ -69,6 +73,8 @@ def backtest(
         Probability in the intervals that are scored.
     seed : int, optional
         Of everything random; drawn and logged when not given.
+    client : dask.distributed.Client, optional
+        A cluster to fit the splits on (``bayescale[distributed]``); here unless given.
 
     Returns
     -------
@@ -82,21 +88,12 @@ def backtest(
     _check(factors, least, level)
     planned = _planned(runs, factors, group_by, least)
     engine = engine or NUTS(chains=2, draws=500)
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    predictions, splits = [], []
-    for group, factor, train, test in planned:
-        log.info(
-            "%s%d runs, of which %d are forecast", f"{group}: " if group else "", len(train) + len(test), len(test)
-        )
-        where: dict[str, Any] = {"group": group, "factor": factor}
-        fits = _fits(train, law, drift, engine, bootstrap, seed)
-        for name, posterior in fits.items():
-            predictions.append(_scored(posterior, test, level, seed).assign(forecaster=name, **where))
-        splits.append(where | _about(train, test, fits))
-    first = ["forecaster", "group", "factor"]
-    scored = pd.concat(predictions, ignore_index=True)
-    scored = scored.reindex(columns=[*first, *scored.columns.drop(first)])
-    return Backtest(scored, pd.DataFrame(splits), level, least, seed, runs.source, runs.loss_unit)
+    seed = chosen(seed)
+    work = functools.partial(_split, law, drift, engine, bootstrap, level, seed)
+    found = dict(spread(work, planned, client))
+    scored = pd.concat([found[place][0] for place in sorted(found)], ignore_index=True)
+    splits = pd.DataFrame([found[place][1] for place in sorted(found)])
+    return Backtest(scored, splits, level, least, seed, runs.source, runs.loss_unit)
 
 
 def origins(flop: Any, factors: Sequence[float] = FACTORS, least: int = 10) -> Iterator[tuple[float, np.ndarray]]:
@@ -124,10 +121,8 @@ def _check(factors: Sequence[float], least: int, level: float) -> None:
         raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
 
 
-def _planned(
-    runs: Runs, factors: Sequence[float], group_by: str | None, least: int
-) -> list[tuple[str | None, float, Runs, Runs]]:
-    """Every split: group, factor, runs to train on, runs to forecast."""
+def _planned(runs: Runs, factors: Sequence[float], group_by: str | None, least: int) -> list[Split]:
+    """Every split."""
     label, names = runs.labels(group_by) if group_by else (np.full(len(runs), ""), ("",))
     planned = []
     for name in names:
@@ -156,6 +151,19 @@ def _without_split(runs: Runs, label: np.ndarray, names: Sequence[str], factors:
 
 def _some(runs: Runs, keep: Any) -> Runs:
     return dataclasses.replace(runs, table=runs.table[np.asarray(keep)])
+
+
+def _split(
+    law: Law, drift: Drift | None, engine: Engine, bootstrap: Huber | None, level: float, seed: int, planned: Split
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Every forecaster's scored forecasts of one split, and what is said of it."""
+    group, factor, train, test = planned
+    log.info("%s%d runs, of which %d are forecast", f"{group}: " if group else "", len(train) + len(test), len(test))
+    where: dict[str, Any] = {"group": group, "factor": factor}
+    fits = _fits(train, law, drift, engine, bootstrap, seed)
+    parts = [_scored(own, test, level, seed).assign(forecaster=name, **where) for name, own in fits.items()]
+    scored, first = pd.concat(parts, ignore_index=True), ["forecaster", "group", "factor"]
+    return scored.reindex(columns=[*first, *scored.columns.drop(first)]), where | _about(train, test, fits)
 
 
 def _fits(

@@ -101,7 +101,7 @@ def fit(
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
         log.warning("%s", w)
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else _seed(seed)
+    seed = chosen(seed)
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
     about = {"design": [w.to_dict() for w in warnings], "seed": seed, **_about(model, runs)}
     found = _drawn(runs, model, engine, about, progress)
@@ -205,7 +205,10 @@ def _clusters(engine: Engine, runs: Runs) -> dict[str, Any]:
     return {"cluster": np.searchsorted(names, label)}
 
 
-def _seed(seed: int) -> int:
+def chosen(seed: int | None) -> int:
+    """The seed given, or one drawn; ValueError for what is none."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**63:
         raise ValueError(f"A seed is an integer from 0 to 2**63 - 1, not {seed!r}.")
     return int(seed)
