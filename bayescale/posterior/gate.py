@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
 
 STEEPER = 0.15  # more of the log-log slope of the lower envelope in the upper half of the compute
-SPAN = 0.5  # decades of training compute
+SPAN = 0.3  # decades of training compute: a factor of two
+APART = 0.1  # decades of compute within which runs are of one budget: their slope is chance
 CONFLICT = 3.0  # prior standard deviations between a posterior mean and its prior
 BOUNDED = 1.0  # nats per token: every language model of more than a few words of context loses more
 HOLLOW = "no calibrated forecast beyond the data"
@@ -43,11 +44,18 @@ def gate(posterior: Posterior) -> tuple[Check, ...]:
 
 
 def envelope(log_c: np.ndarray, log_l: np.ndarray) -> np.ndarray:
-    """Indices of the runs that no run of as much compute or less undercuts, by compute."""
-    order = np.lexsort((log_l, log_c))
-    lowest = np.minimum.accumulate(log_l[order])
-    first = np.concatenate([[True], log_l[order][1:] < lowest[:-1]])
-    return order[first]
+    """Indices of the best run of each budget that no smaller budget undercuts, by compute."""
+    order = np.argsort(log_c, kind="stable")
+    best: list[int] = []
+    start = -np.inf
+    for i in order:
+        if log_c[i] > start + APART * np.log(10):
+            start = log_c[i]
+            best.append(i)
+        elif log_l[i] < log_l[best[-1]]:
+            best[-1] = i
+    lowest = np.minimum.accumulate(log_l[best])
+    return np.array(best)[np.concatenate([[True], log_l[best][1:] < lowest[:-1]])]
 
 
 def steepening(log_c: np.ndarray, log_l: np.ndarray) -> float | None:

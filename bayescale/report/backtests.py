@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.gate import APART, HOLLOW
 from bayescale.posterior.scorecard import ALL, BINS, LEVELS, Backtest
 from bayescale.report.plans import notes
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import amount, kind, number, printable
 
-APART = 0.1  # decades of compute within which runs are of one budget, for counting them
 BY_FACTOR = {
     "coverage": "Share of new runs that the {kind} interval holds",
     "interval_score": "Interval score of the {kind} interval, log loss x 100: smaller is better",

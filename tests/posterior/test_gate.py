@@ -94,6 +94,14 @@ def test_steepening_is_of_the_lower_envelopes_slopes() -> None:
     assert steepening(x[:2], y[:2]) is None
 
 
+def test_runs_of_one_budget_make_no_slope() -> None:
+    """Four budgets of a power law, each of five sizes whose compute differs by rounding."""
+    budgets = np.log([1e18, 4e18, 1.6e19, 6.4e19])
+    x = (budgets[:, None] + np.linspace(0, 1e-3, 5)).ravel()
+    y = (-0.05 * budgets[:, None] + np.linspace(0.02, 0.0, 5)).ravel()
+    assert steepening(x, y) == pytest.approx(0.0, abs=1e-3)
+
+
 def test_the_envelope_holds_what_no_cheaper_run_undercuts() -> None:
     log_c, log_l = np.array([1.0, 2.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.9, 0.8, 0.85, 0.7])
     assert envelope(log_c, log_l).tolist() == [0, 2, 4]
