@@ -1,9 +1,9 @@
-"""The main job on real runs that come with the package: fits, plans, and forecasts against what was reached."""
+"""The main job on real runs that come with the package: a fit, a plan, and forecasts against what was reached."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ ALONE, DRIFTS = "law alone", "with drift"
 
 
 def demo(folder: Path) -> str:
-    """Fit the runs with the law alone and with drift, hold both against larger runs; the worse of their diagnostics."""
+    """Fit the runs, plan, and hold forecasts against larger runs; the worse of the diagnostics."""
     folder.mkdir(parents=True, exist_ok=True)
     runs, held = bs.data.load("stdlib"), bs.data.load("stdlib", "held-out")
     typer.echo(
@@ -39,31 +39,25 @@ def demo(folder: Path) -> str:
         "are worth.\n"
     )
     bs.use_compile_cache()
-    law = bs.laws.get("chinchilla")
-    fits = {
-        ALONE: bs.fit(runs, law, drift=None, seed=SEED),
-        # The many weights of a path mix more slowly than the letters of a law: twice the draws.
-        DRIFTS: bs.fit(runs, law, drift=bs.Drift(), engine=bs.NUTS(draws=2000), seed=SEED),
-    }
-    frontiers = {name: bs.allocate(posterior, BUDGETS) for name, posterior in fits.items()}
-    for name, posterior in fits.items():
-        typer.echo(f"{posterior}\n\n{frontiers[name]}\n")
-    found = held_out(fits, held)
+    posterior = bs.fit(runs, bs.laws.get("chinchilla"), seed=SEED)
+    frontier = bs.allocate(posterior, BUDGETS)
+    typer.echo(f"{posterior}\n\n{frontier}\n")
+    found = held_out(posterior, held)
     typer.echo(f"{_table(found, held.loss_unit).text()}\n\n{_verdict(found).text()}\n")
-    written = _write(fits, frontiers[DRIFTS], runs, found, folder)
+    written = _write(posterior, frontier, runs, found, folder)
     typer.echo("\n".join(["Files written:", *(f"  {path}" for path in written)]))
-    return max((posterior.status for posterior in fits.values()), key=["PASS", "UNKNOWN", "FAIL"].index)
+    alone = posterior.law_alone.status if posterior.law_alone else posterior.status
+    return max((posterior.standing, alone), key=["PASS", "UNKNOWN", "FAIL"].index)
 
 
-def held_out(fits: Mapping[str, Posterior], held: Runs) -> pd.DataFrame:
-    """One row a run and fit: 90 % interval of a new run, what the run reached, whether the interval holds it."""
+def held_out(posterior: Posterior, held: Runs) -> pd.DataFrame:
+    """One row a run and form: 90 % interval of a new run, what the run reached, whether the interval holds it."""
     import pandas as pd
 
-    parts = []
-    for name, posterior in fits.items():
-        found = bs.predict(posterior, held).to_dataframe()
+    found, parts = bs.predict(posterior, held).to_dataframe(), []
+    for name, prefix in ((ALONE, "law_alone_"), (DRIFTS, "")):
         columns = {"run": held.table["run"], "fit": name, "extrapolation_factor": found["extrapolation_factor"]}
-        columns |= {end: found[f"loss_new_run_{end}"] for end in ("median", "lower", "upper")}
+        columns |= {end: found[f"{prefix}loss_new_run_{end}"] for end in ("median", "lower", "upper")}
         parts.append(pd.DataFrame(columns | {"reached": held.table["loss"]}))
     table = pd.concat(parts, ignore_index=True)
     table["off"] = table["median"] / table["reached"] - 1
@@ -106,9 +100,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.1f} %"
 
 
-def _write(
-    fits: Mapping[str, Posterior], frontier: Frontier, runs: Runs, found: pd.DataFrame, folder: Path
-) -> list[Path]:
+def _write(posterior: Posterior, frontier: Frontier, runs: Runs, found: pd.DataFrame, folder: Path) -> list[Path]:
     """Write the runs and the results, each under a temporary name first."""
     import matplotlib as mpl
 
@@ -117,16 +109,15 @@ def _write(
 
     # A header that says the unit, so that `bayescale fit` reads the file as it is.
     table = runs.to_dataframe().drop(columns=["line", "loss_se"]).rename(columns={"loss": f"loss ({runs.loss_unit})"})
-    curve = bs.allocate(fits[DRIFTS], CURVE)
+    curve = bs.allocate(posterior, CURVE)
     files: dict[str, Callable[[Path], object]] = {
         "runs.csv": lambda part: table.to_csv(part, index=False),
-        "law-alone.nc": fits[ALONE].save,
-        "fit.nc": fits[DRIFTS].save,
+        "fit.nc": posterior.save,
         "held-out.csv": lambda part: found.to_csv(part, index=False),
         "frontier.csv": lambda part: frontier.to_dataframe().to_csv(part, index=False),
         "frontier.json": lambda part: part.write_text(json.dumps(frontier.to_dict(), indent=2) + "\n", "utf-8"),
-        "fit.png": lambda part: _save(plots.plot_fit(fits[DRIFTS]), part),
-        "posterior.png": lambda part: _save(plots.plot_posterior(fits[DRIFTS]).flat[0], part),
+        "fit.png": lambda part: _save(plots.plot_fit(posterior), part),
+        "posterior.png": lambda part: _save(plots.plot_posterior(posterior).flat[0], part),
         "frontier.png": lambda part: _save(plots.plot_frontier(curve), part),
         "tokens-per-parameter.png": lambda part: _save(plots.plot_tokens_per_parameter(curve), part),
     }

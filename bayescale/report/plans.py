@@ -55,7 +55,9 @@ def _tables(group: str | None, rows: Sequence[dict[str, Any]], frontier: Frontie
     alone = [row["law_alone"] for row in rows]
     drifts = [said for row in rows if (said := _drift(row))]
     shares = notes(f"{named(group)}share of the intervals' widths that is drift", drifts)
-    return [*found, _plan(group, alone, frontier, f"the law alone, were it exact at every scale, {level}"), *shares]
+    of = frontier.law_alone.diagnostics
+    caption = f"the law alone, were it exact at every scale, {level}{'' if of == 'PASS' else f'; diagnostics {of}'}"
+    return [*found, _plan(group, alone, frontier, caption), *shares]
 
 
 def _drift(row: dict[str, Any]) -> str:
