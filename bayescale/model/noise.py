@@ -60,8 +60,9 @@ class _StudentT(dist.StudentT):
 
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         df: Any = self.df
-        scaled = (value - self.loc) / self.scale
-        peak = _log_gamma_step(df / 2) - jnp.log(self.scale) - 0.5 * jnp.log(df * jnp.pi)
+        scale: Any = self.scale
+        scaled = (value - self.loc) / scale
+        peak = _log_gamma_step(df / 2) - jnp.log(scale) - 0.5 * jnp.log(df * jnp.pi)
         return peak - 0.5 * (df + 1) * jnp.log1p(scaled**2 / df)
 
 
