@@ -267,14 +267,15 @@ def _problems(
 ) -> tuple[list[Problem], list[Problem]]:
     """Columns in a wrong unit, and the cells that break a rule otherwise."""
     sizes, _ = settle({name: given[name] for name in SIZES if name in given}, rule, cells.word, cells.lines)
-    slips = unit_problems(given, unit)
-    off = None if slips else scale_slip(given, rule)
-    if off:
+    slips = unit_problems(given, unit) or ([] if "flop" not in given else unit_problems({**given, **sizes}, unit))
+    others = [slip for slip in slips if "flop" not in given or slip.column != given["flop"].header]
+    off = None if others else scale_slip(given, rule)
+    if off and (off[1] or not slips):  # size and tokens tell more of the unit of compute than its own range
         ratio, probable = off
         looks = f"it looks as if it were in {probable}" if probable else "one of the three is in another unit"
         say = f"units={{'flop': {probable!r}}}" if probable else "units="
         why = f"is {ratio:.3g} times what the rule {rule} gives of size and tokens: {looks}. Say so: {say}."
-        slips.append(Problem(-1, None, given["flop"].header, f"{ratio:.3g}", why))
+        slips = [Problem(-1, None, given["flop"].header, f"{ratio:.3g}", why)]
     header = heads["run"].header if "run" in heads else "run"
     problems = row_problems({**given, **sizes}, run.tolist(), cells.lines, unit, header)
     slipped = {slip.column for slip in slips}  # a wrong unit is named once, not in every row

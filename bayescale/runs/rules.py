@@ -141,11 +141,17 @@ def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem
     for name, least in LARGEST_AT_LEAST.items():
         values = columns[name].values[columns[name].is_usable] if name in columns else np.array([])
         if len(values) and values.max() < least:
+            multiple, unit = ("GFLOP, PF-days", "GFLOP") if name == "flop" else ("millions, billions", "M")
             rule = (
                 f"runs from {values.min():g} to {values.max():g}, read as {UNITS[name]}: it looks as if it were in "
-                f"millions, billions or another multiple. Give it in {UNITS[name]}, or say its unit, as in "
-                f"units={{{name!r}: 'M'}}."
+                f"{multiple} or another multiple. Give it in {UNITS[name]}, or say its unit, as in "
+                f"units={{{name!r}: {unit!r}}}."
             )
+            if columns[name].header == f"{name} (derived)":
+                rule = (
+                    f"runs from {values.min():g} to {values.max():g} {UNITS[name]}, which no run has: a column that it "
+                    "is derived from is in another unit. Say which, as in units={'flop': 'GFLOP'}."
+                )
             found.append(Problem(-1, None, columns[name].header, f"{values.max():g}", rule))
     losses = columns["loss"].values[columns["loss"].is_usable]
     limit = _limits(loss_unit)[0]

@@ -161,7 +161,7 @@ def test_tokens_derived_below_one_are_named():
         ("n_params", 1e-6, "n_params runs from 100 to 800, read as parameters: it looks as if it were in millions"),
         ("n_params", 1e-9, "read as parameters"),
         ("n_tokens", 1e-9, "n_tokens runs from 2 to 10, read as tokens"),
-        ("flop", 1e-15, "flop runs from 1200 to 48000, read as FLOPs"),
+        ("flop", 1e-15, r"flop is 1e-15 times .* in PFLOP. Say so: units=\{'flop': 'PFLOP'\}"),
     ],
 )
 @pytest.mark.parametrize("on_invalid", ["error", "drop"])

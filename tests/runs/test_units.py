@@ -247,3 +247,16 @@ def test_bytes_of_text_are_tokens_once_the_bytes_of_a_token_are_known(header, se
 def test_bytes_are_no_unit_of_a_size():
     with pytest.raises(ValueError, match="'GB' is no unit of n_params"):
         read_runs(frame(), units={"n_params": "GB"})
+
+
+def test_compute_in_gflop_is_named_by_size_and_tokens_and_the_way_out_is_one():
+    table = frame(flop=lambda t: 6e-9 * t["n_params"] * t["n_tokens"])
+    with pytest.raises(InvalidRuns, match=r"in GFLOP. Say so: units=\{'flop': 'GFLOP'\}"):
+        read_runs(table)
+    with pytest.raises(
+        InvalidRuns, match=r"n_tokens .derived. runs from 2 to 90 tokens, which no run has.*units=\{'flop': 'GFLOP'\}"
+    ):
+        read_runs(table.drop(columns="n_tokens"))
+    np.testing.assert_allclose(numbers(read_runs(table, units={"flop": "GFLOP"})), ROWS)
+    with pytest.raises(InvalidRuns, match=r"GFLOP, PF-days or another multiple.*units=\{'flop': 'GFLOP'\}"):
+        read_runs(table.drop(columns="n_tokens").iloc[:3])
