@@ -51,7 +51,10 @@ def unique_headers(names: Sequence[str], source: str) -> list[str]:
     headers = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
     twice = [f"{name!r} ({n} times)" for name, n in Counter(headers).items() if n > 1]
     if twice:
-        raise ValueError(f"{source}: headers must differ from each other, but there is {listed(twice)}.")
+        raise ValueError(
+            f"{source}: headers must differ from each other, but there is {listed(twice)}. "
+            "Rename or delete all but one."
+        )
     return headers
 
 

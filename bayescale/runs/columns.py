@@ -223,4 +223,6 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _present(frame: pd.DataFrame) -> str:
+    if len(frame.columns) == 1:
+        return f"The only column is {frame.columns[0]!r}: separate columns by commas, semicolons, tabs or bars."
     return f"The columns are: {', '.join(frame.columns)}."

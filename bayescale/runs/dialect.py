@@ -101,6 +101,11 @@ def _separator(text: str) -> tuple[str, int]:
 
 def _refuse_ragged(rows: list[list[str]], lines: list[int], headers: list[str], separator: str, source: str) -> None:
     ragged = [f"line {at} has {len(row)}" for at, row in zip(lines, rows, strict=True) if len(row) != len(headers)]
+    if ragged and len(headers) == 1 and len({len(row) for row in rows}) == 1:
+        raise ValueError(
+            f"{source}: the first line is {headers[0]!r}, one cell, and all other lines have {len(rows[0])}: the "
+            "header must be the first line. Delete what stands above it."
+        )
     if ragged:
         raise ValueError(
             f"{source}: the header has {len(headers)} columns, separated by {SEPARATORS[separator]}, but "
