@@ -156,6 +156,12 @@ def log_of_steps(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder / "big.csv"
 
 
+def test_data_10_reading_a_log_takes_less_than_five_seconds(log_of_steps: Path) -> None:
+    began = time.process_time()  # of this process, whatever else keeps the machine busy
+    assert len(bs.read_runs(log_of_steps)) == 100_000
+    assert time.process_time() - began < 5
+
+
 def test_data_10_a_log_of_every_step_is_named_and_not_sampled(
     log_of_steps: Path, bayescale: Any, tmp_path: Path
 ) -> None:
