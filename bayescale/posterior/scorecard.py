@@ -123,13 +123,15 @@ def score(draws: np.ndarray, table: pd.DataFrame, largest: float, level: float) 
     ends = {p: np.quantile(draws, [(1 - p) / 2, (1 + p) / 2], axis=0) for p in {*LEVELS, level}}
     median, (lower, upper) = np.median(draws, axis=0), ends[level]
     factor = table["flop"].to_numpy(float) / largest
+    with np.errstate(over="ignore"):  # the tails of a forecast's scatter may exceed any float
+        ends_of = {k: np.exp(v) for k, v in (("median", median), ("lower", lower), ("upper", upper))}
     return pd.DataFrame(
         {
             **{k: table[k].to_numpy() for k in ("run", "n_params", "n_tokens", "flop")},
             "extrapolation_factor": factor,
             "bin": [BINS[i] for i in np.searchsorted(EDGES * (1 + ROUNDING), factor)],
             "loss": np.exp(y),
-            **{k: np.exp(v) for k, v in (("median", median), ("lower", lower), ("upper", upper))},
+            **ends_of,
             "error_percent": 100 * (median - y),
             "width_percent": 100 * (upper - lower),
             "interval_score": 100 * scores.interval_score(lower, upper, y, level),
@@ -141,8 +143,10 @@ def score(draws: np.ndarray, table: pd.DataFrame, largest: float, level: float) 
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON values: null where there is none."""
-    return [
-        {k: None if v is None or v != v else v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
-        for row in frame.to_dict("records")
-    ]
+    """Rows as JSON values: null where there is none, or none that a float holds."""
+    return [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
