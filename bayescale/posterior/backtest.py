@@ -83,10 +83,13 @@ def backtest(
     Raises
     ------
     ValueError
-        For an unknown column, a factor of 1 or less, or a table without a split; before anything is sampled.
+        For an unknown column, a factor of 1 or less, a table without a split, or a split too small for the
+        bootstrap; before anything is sampled.
     """
     _check(factors, least, level)
     planned = _planned(runs, factors, group_by, least)
+    if bootstrap is not None:
+        _check_bootstrap(bootstrap, [train for _, _, train, _ in planned], len(law.parameters))
     engine = engine or NUTS(chains=2, draws=500)
     seed = chosen(seed)
     work = functools.partial(_split, law, drift, engine, bootstrap, level, seed)
@@ -134,6 +137,24 @@ def _planned(runs: Runs, factors: Sequence[float], group_by: str | None, least: 
     return planned
 
 
+def _check_bootstrap(bootstrap: Huber, tables: Sequence[Runs], unknowns: int) -> None:
+    """ValueError for what a later split's bootstrap would refuse after hours of sampling the earlier ones."""
+    fewest = min(map(len, tables))
+    if fewest <= unknowns:
+        raise ValueError(
+            f"The bootstrap fits {unknowns} unknowns without priors, and a split trains on {fewest} runs. "
+            f"Leave it out, bootstrap=None, or ask for more runs, least={unknowns + 1}."
+        )
+    for train in tables if bootstrap.cluster else ():
+        units = len(train.labels(str(bootstrap.cluster))[1])
+        if not 2 <= units < len(train):
+            raise ValueError(
+                f"{bootstrap.cluster!r} puts {len(train)} runs of a split in {units} cluster(s), and resampling needs "
+                "at least two, of which one has several runs. Resample runs, Huber(cluster=None), or leave that "
+                "split's factor out."
+            )
+
+
 def _without_split(runs: Runs, label: np.ndarray, names: Sequence[str], factors: Sequence[float], least: int) -> str:
     """What a table lacks, and what would do."""
     factor, most = min(factors), (0, "")
@@ -170,7 +191,9 @@ def _fits(
     train: Runs, law: Law, drift: Drift | None, engine: Engine, bootstrap: Huber | None, seed: int
 ) -> dict[str, Posterior]:
     found = fit(train, law, drift=drift, engine=engine, seed=seed)
-    fits = {ALONE: found} if found.law_alone is None else {DRIFTS: found, ALONE: found.law_alone}
+    fits = {DRIFTS if found.model.drift else ALONE: found}
+    if found.law_alone is not None:  # not of a fit that was interrupted
+        fits[ALONE] = found.law_alone
     if bootstrap is not None:
         fits[BOOTSTRAP] = fit(train, law, drift=None, engine=bootstrap, seed=seed)
     return fits

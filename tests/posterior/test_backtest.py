@@ -1,6 +1,10 @@
 """Claims about the rolling origin: which splits a table makes, and what their forecasts' scores are."""
 
-from typing import Any
+import dataclasses
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
 
 import numpy as np
 import pandas as pd
@@ -9,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_fits import B24, Never, loss
 
+from bayescale.inference._engine import Draws, Engine, Progress
+from bayescale.inference.huber import Huber
+from bayescale.inference.laplace import Laplace
 from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.model.joint import Joint
 from bayescale.posterior.backtest import FACTORS, backtest, origins
-from bayescale.posterior.scorecard import Backtest
+from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, Backtest
 from bayescale.runs.table import Runs
 
 LAW = Chinchilla()
@@ -78,7 +86,7 @@ def test_every_split_is_nested_trains_enough_and_forecasts_only_larger_runs(
         assert least <= train.sum() < len(flop)
         assert flop[train].max() < flop[~train].min()
         assert flop[train].max() <= flop.max() / factor * (1 + 1e-8)
-    for (_, larger), (_, smaller) in zip(found, found[1:], strict=False):
+    for (_, larger), (_, smaller) in itertools.pairwise(found):
         assert (smaller <= larger).all()
         assert smaller.sum() < larger.sum()
     possible = {int((flop <= flop.max() / f * (1 + 1e-9)).sum()) for f in factors}
@@ -121,3 +129,122 @@ def test_a_grouped_table_without_a_split_names_the_group_with_most() -> None:
     frame = pd.concat([budgets(1e19, 1e20, corpus="A"), budgets(1e19, 1e20, per=7, corpus="B")])
     with pytest.raises(ValueError, match=r"7 of 22 runs .*in any of 2 groups \(most: 'B'\).*least=7"):
         found(frame, engine=Never(), least=10, group_by="corpus")
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "least", "said"),
+    [
+        (Huber(resamples=4), 4, r"5 unknowns without priors.*trains on 4 runs.*bootstrap=None.*least=6"),
+        (Huber(resamples=4, cluster="budget"), 6, r"'budget' puts 6 runs .* in 1 cluster"),
+        (Huber(resamples=4, cluster="bugdet"), 6, "no column 'bugdet'"),
+    ],
+)
+def test_a_bootstrap_that_a_later_split_refuses_is_refused_before_sampling(
+    bootstrap: Huber, least: int, said: str
+) -> None:
+    per = 4 if least == 4 else 6
+    frame = budgets(1e18, 1e19, 1e20, per=per, budget=np.repeat(["a", "b", "c"], per))
+    assert len(sizes(frame["flop"], least=least)) == 2
+    with pytest.raises(ValueError, match=said):
+        found(frame, engine=Never(), bootstrap=bootstrap, least=least)
+
+
+@pytest.fixture(scope="module")
+def grouped() -> Backtest:
+    """Two recipes, the second with half of the losses, and its two splits against one of the first."""
+    a = budgets(1e19, 1e20, corpus="A")
+    b = budgets(1e19, 1e20, 1e21, corpus="B", seed=1)
+    b["loss"] /= 2
+    return found(pd.concat([a, b], ignore_index=True), group_by="corpus", factors=(3, 30))
+
+
+def test_groups_are_backtested_by_themselves(grouped: Backtest) -> None:
+    splits = grouped.splits[["group", "factor", "trained_on", "forecast", "largest_flop"]].to_numpy().tolist()
+    assert splits == [["A", 3, 4, 4, 1e19], ["B", 3, 8, 4, 1e20], ["B", 30, 4, 8, 1e19]]
+    assert grouped.predictions.groupby(["forecaster", "group", "factor"], sort=False).size().tolist() == [
+        4,
+        4,
+        4,
+        4,
+        8,
+        8,
+    ]
+    alone = found(budgets(1e19, 1e20), factors=(3, 30)).predictions
+    first: Any = grouped.predictions[grouped.predictions["group"] == "A"]
+    for name in ("median", "lower", "upper", "crps"):
+        np.testing.assert_allclose(first[name].to_numpy(), alone[name].to_numpy(), rtol=1e-12)
+
+
+def test_with_drift_and_the_law_alone_forecast_the_same_runs_and_the_gate_is_told(grouped: Backtest) -> None:
+    assert grouped.predictions["forecaster"].unique().tolist() == [DRIFTS, ALONE]
+    runs = [own["run"].tolist() for _, own in grouped.predictions.groupby("forecaster")]
+    assert runs[0] == runs[1]
+    assert grouped.splits["gate"].tolist() == ["FAIL", "PASS", "FAIL"]  # one budget spans no compute
+    assert grouped.splits["gate_failed"].tolist() == ["span_decades", "", "span_decades"]
+    assert grouped.splits["diagnostics_drift"].tolist() == ["UNKNOWN"] * 3
+    assert grouped.splits["diagnostics_bootstrap"].tolist() == [None] * 3
+
+
+def test_a_backtest_is_strict_json_with_null_where_there_is_none(grouped: Backtest) -> None:
+    told = json.loads(json.dumps(grouped.to_dict(), allow_nan=False))
+    assert (told["level"], told["kind"], told["least"], told["seed"]) == (0.9, "eti", 4, 1)
+    assert told["splits"][0]["diagnostics_bootstrap"] is None
+    assert len(told["predictions"]) == len(grouped.predictions)
+    assert {type(row["covered_90"]) for row in told["predictions"]} == {bool}
+    bins = [row["bin"] for row in told["summary"] if row["forecaster"] == ALONE]
+    assert bins == ["3 to 10", "over 30", "all"]
+    endless = grouped.predictions.assign(upper=np.inf)
+    told = dataclasses.replace(grouped, predictions=endless).to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False))["predictions"][0]["upper"] is None
+
+
+def test_what_is_returned_as_a_table_is_a_copy(grouped: Backtest) -> None:
+    mine = grouped.to_dataframe()
+    mine["loss"] = 0.0
+    assert grouped.predictions["loss"].min() > 0
+
+
+def test_without_drift_the_law_alone_is_forecast_and_there_is_no_gate() -> None:
+    plain = found(budgets(1e18, 1e19, 1e20), factors=(3,), drift=None, engine=FromPrior(draws=20))
+    assert plain.predictions["forecaster"].unique().tolist() == [ALONE]
+    row = plain.splits.iloc[0]
+    assert row[["gate", "gate_failed", "diagnostics_drift"]].tolist() == [None, "", None]
+    assert row["diagnostics_alone"] == "UNKNOWN"
+    json.dumps(plain.to_dict(), allow_nan=False)
+
+
+def test_a_seed_repeats_everything() -> None:
+    settings: dict[str, Any] = {"drift": None, "engine": Laplace(draws=200), "factors": (3,)}
+    one, two, other = (found(budgets(1e18, 1e19, 1e20), seed=seed, **settings) for seed in (7, 7, 8))
+    pd.testing.assert_frame_equal(one.predictions, two.predictions)
+    assert one.seed == 7
+    assert set(other.predictions["median"]).isdisjoint(one.predictions["median"])
+    assert np.abs(one.predictions["error_percent"].to_numpy()).max() < 10  # of a table that the law made
+
+
+def test_the_bootstrap_forecasts_the_same_runs() -> None:
+    frame, few = budgets(1e18, 1e19, 1e20), FromPrior(draws=20)
+    both = found(frame, factors=(3,), drift=None, engine=few, bootstrap=Huber(resamples=20, starts=1))
+    assert both.predictions["forecaster"].unique().tolist() == [ALONE, BOOTSTRAP]
+    runs = [own["run"].tolist() for _, own in both.predictions.groupby("forecaster")]
+    assert runs[0] == runs[1] == [f"run-{k}" for k in (9, 10, 11, 12)]
+    assert both.splits["diagnostics_bootstrap"].tolist() != ["PASS"]  # by its nature
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Interrupted(Engine):
+    """The prior's draws, recorded as those of a sampler that was stopped."""
+
+    name: ClassVar[str] = "prior"
+    approximate: ClassVar[bool] = True
+
+    def draw(self, joint: Joint, data: Mapping[str, Any], seed: int, progress: Progress | None = None) -> Draws:
+        drawn = FromPrior(draws=20).draw(joint, data, seed)
+        return dataclasses.replace(drawn, info={**drawn.info, "interrupted": True})
+
+
+def test_a_fit_with_drift_that_was_interrupted_is_not_taken_for_the_law_alone() -> None:
+    stopped = found(budgets(1e18, 1e19, 1e20), factors=(3,), engine=Interrupted())
+    assert stopped.predictions["forecaster"].unique().tolist() == [DRIFTS]
+    assert stopped.splits["gate"].tolist() == ["PASS"]
