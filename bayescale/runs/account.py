@@ -17,6 +17,7 @@ from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
 from bayescale.runs.units import UNITS, is_bytes, loss_unit_of
 
+HIGH_LOSS = 6.0  # nats per token: half of a table of finished runs loses less
 KEPT = "column of the source, kept as it is"
 
 
@@ -128,6 +129,20 @@ def suspicion_notes(reading: Reading) -> list[Note]:
         if not suspicion.left_out and len(kept):
             notes.append((logging.WARNING, _doubt(reading, suspicion, kept)))
     return notes
+
+
+def high_loss_notes(reading: Reading, settings: Settings) -> list[Note]:
+    """A loss that nobody said the unit of, and that few finished runs have."""
+    loss = reading.numbers["loss"]
+    usual = settings.loss_unit is None and reading.loss_unit == "nats per token"
+    median = float(np.median(loss.values)) if usual and len(loss.values) else 0.0
+    if median <= HIGH_LOSS:
+        return []
+    say = (
+        f"{loss.header} has the median {median:.3g}, read as nats per token, which only very small or barely trained "
+        'models lose. If these are perplexities, say so: loss_unit="perplexity" takes their log.'
+    )
+    return [(logging.WARNING, say)]
 
 
 def _doubt(reading: Reading, suspicion: Suspicion, kept: np.ndarray) -> str:

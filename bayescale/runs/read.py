@@ -9,7 +9,14 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from bayescale.runs.account import broken_notes, left_out_notes, reading_notes, recognised, suspicion_notes
+from bayescale.runs.account import (
+    broken_notes,
+    high_loss_notes,
+    left_out_notes,
+    reading_notes,
+    recognised,
+    suspicion_notes,
+)
 from bayescale.runs.cells import Cells
 from bayescale.runs.checkpoints import LeaveOut
 from bayescale.runs.choice import Choice
@@ -137,6 +144,7 @@ def notes_and_table(reading: Reading, settings: Settings) -> tuple[list[Note], p
     if (run != reading.rows.run[reading.reason == ""]).any():
         table["trajectory"] = reading.rows.run[reading.reason == ""]
     notes = [*reading_notes(reading, settings), *renamed, *reading.notes, *suspicion_notes(reading)]
+    notes += high_loss_notes(reading, settings)
     return [*notes, *broken_notes(reading), *left_out_notes(reading.reason, reading.cells.lines, used.word)], table
 
 

@@ -141,11 +141,12 @@ def unit_problems(columns: Mapping[str, Column], loss_unit: str) -> list[Problem
     for name, least in LARGEST_AT_LEAST.items():
         values = columns[name].values[columns[name].is_usable] if name in columns else np.array([])
         if len(values) and values.max() < least:
-            multiple, unit = ("GFLOP, PF-days", "GFLOP") if name == "flop" else ("millions, billions", "M")
+            multiple = "GFLOP, PF-days" if name == "flop" else "millions, billions"
+            ways = ("GFLOP", "PF-days") if name == "flop" else ("M", "B")
             rule = (
                 f"runs from {values.min():g} to {values.max():g}, read as {UNITS[name]}: it looks as if it were in "
-                f"{multiple} or another multiple. Give it in {UNITS[name]}, or say its unit, as in "
-                f"units={{{name!r}: {unit!r}}}."
+                f"{multiple} or another multiple. Give it in {UNITS[name]}, or say its unit: "
+                f"units={{{name!r}: {ways[0]!r}}} or units={{{name!r}: {ways[1]!r}}}."
             )
             if columns[name].header == f"{name} (derived)":
                 rule = (

@@ -31,3 +31,27 @@ def test_a_chart_of_curves_by_name_alone_is_explained(tmp_path):
 def test_a_header_that_is_none_is_refused_with_the_way_out(tmp_path, text, said):
     with pytest.raises(ValueError, match=said):
         read_runs(written(tmp_path, text))
+
+
+def test_each_multiple_is_a_way_out_and_none_is_guessed(tmp_path):
+    """N in millions and D in billions: one hint for both would be wrong for one of them."""
+    path = written(tmp_path, "N,D,loss\n" + "\n".join(f"{30 + k},{3 + k},3.{k}" for k in range(9)))
+    with pytest.raises(ValueError, match=r"units=\{'n_tokens': 'M'\} or units=\{'n_tokens': 'B'\}"):
+        read_runs(path)
+    assert read_runs(path, units={"n_params": "M", "n_tokens": "B"}).table["n_tokens"].iloc[0] == 3e9
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "doubted"),
+    [
+        ((12.8, 9.7, 7.5), {}, True),
+        ((4.1, 3.2, 2.9), {}, False),
+        ((12.8, 9.7, 7.5), {"loss_unit": "nats per token"}, False),
+        ((12.8, 9.7, 7.5), {"loss_unit": "perplexity"}, False),
+    ],
+    ids=["high", "usual", "declared", "converted"],
+)
+def test_a_loss_that_may_be_a_perplexity_is_doubted_unless_declared(tmp_path, values, settings, doubted):
+    rows = "\n".join(f"{k}e8,{2 * k}e9,{v}" for k, v in enumerate(values, 1))
+    runs = read_runs(written(tmp_path, f"params,tokens,loss\n{rows}\n"), **settings)
+    assert any("If these are perplexities" in note for note in runs.notes) is doubted
