@@ -27,6 +27,7 @@ from .posterior.checks import outliers as outliers
 from .posterior.checks import predictive_check as predictive_check
 from .posterior.compare import compare as compare
 from .posterior.fitting import fit as fit
+from .posterior.ledger import Ledger as Ledger
 from .posterior.many import fit_many as fit_many
 from .posterior.posterior import Posterior as Posterior
 from .posterior.predict import Forecast as Forecast

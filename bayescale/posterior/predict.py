@@ -145,7 +145,7 @@ def predict(
     """
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
-    inputs = _inputs(posterior.law, runs.table if isinstance(runs, Runs) else runs)
+    inputs = checked(posterior.law, runs.table if isinstance(runs, Runs) else runs)
     wanted = group if isinstance(group, list) else [group]
     if group is None and posterior.groups:
         wanted = list(posterior.groups)
@@ -161,7 +161,8 @@ def predict(
     return Forecast(table, mean, new_run, level, posterior.status, posterior.loss_unit, alone, posterior.beyond)
 
 
-def _inputs(law: Law, runs: Any) -> dict[str, np.ndarray]:
+def checked(law: Law, runs: Any) -> dict[str, np.ndarray]:
+    """The law's inputs as arrays of one length; ValueError for what it does not hold for."""
     missing = [k for k in law.inputs if k not in runs]
     if missing:
         raise ValueError(f"predict needs {', '.join(law.inputs)}; missing: {', '.join(missing)}.")

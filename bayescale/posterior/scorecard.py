@@ -13,6 +13,7 @@ from bayescale.posterior import scores
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 # Compute of a forecast run over that of the largest run that the fit has seen.
+INSIDE = "inside"  # no larger than that run
 BINS = ("1 to 3", "3 to 10", "10 to 30", "over 30")
 EDGES = np.array([3.0, 10.0, 30.0])
 ALL = "all"
@@ -68,11 +69,7 @@ class Backtest:
         ``width_percent``, ``interval_score``, ``crps``, ``bias_percent`` (the mean of the cells' median
         errors), the last four on log loss x 100.
         """
-        rows = []
-        for forecaster, own in self.cells().groupby("forecaster", sort=False):
-            present = [b for b in BINS if b in set(own["bin"])]
-            rows += [_averaged(own if b == ALL else own[own["bin"] == b], forecaster, b) for b in (*present, ALL)]
-        return pd.DataFrame(rows)
+        return averaged(self.cells())
 
     def cells(self) -> pd.DataFrame:
         """Scores within each forecaster, group, split and bin of extrapolation: means, and the median error."""
@@ -96,9 +93,9 @@ class Backtest:
             "seed": self.seed,
             "source": self.source,
             "loss_unit": self.loss_unit,
-            "splits": _records(self.splits),
-            "summary": _records(self.summary()),
-            "predictions": _records(self.predictions),
+            "splits": records(self.splits),
+            "summary": records(self.summary()),
+            "predictions": records(self.predictions),
         }
 
     def __repr__(self) -> str:
@@ -106,6 +103,15 @@ class Backtest:
 
     def _repr_html_(self) -> str:
         return _show.html(self)
+
+
+def averaged(cells: pd.DataFrame) -> pd.DataFrame:
+    """Means over cells: one row a forecaster and bin, the last of a forecaster over all bins."""
+    rows = []
+    for forecaster, own in cells.groupby("forecaster", sort=False):
+        present = [b for b in (INSIDE, *BINS) if b in set(own["bin"])]
+        rows += [_averaged(own if b == ALL else own[own["bin"] == b], forecaster, b) for b in (*present, ALL)]
+    return pd.DataFrame(rows)
 
 
 def _averaged(some: Any, forecaster: Any, b: str) -> dict[str, Any]:
@@ -121,28 +127,44 @@ def score(draws: np.ndarray, table: pd.DataFrame, largest: float, level: float) 
     """
     y = np.log(table["loss"].to_numpy(float))
     ends = {p: np.quantile(draws, [(1 - p) / 2, (1 + p) / 2], axis=0) for p in {*LEVELS, level}}
-    median, (lower, upper) = np.median(draws, axis=0), ends[level]
     factor = table["flop"].to_numpy(float) / largest
-    with np.errstate(over="ignore"):  # the tails of a forecast's scatter may exceed any float
-        ends_of = {k: np.exp(v) for k, v in (("median", median), ("lower", lower), ("upper", upper))}
     return pd.DataFrame(
         {
             **{k: table[k].to_numpy() for k in ("run", "n_params", "n_tokens", "flop")},
             "extrapolation_factor": factor,
-            "bin": [BINS[i] for i in np.searchsorted(EDGES * (1 + ROUNDING), factor)],
-            "loss": np.exp(y),
-            **ends_of,
-            "error_percent": 100 * (median - y),
-            "width_percent": 100 * (upper - lower),
-            "interval_score": 100 * scores.interval_score(lower, upper, y, level),
-            "crps": 100 * scores.crps(draws, y),
-            **{f"covered_{100 * p:g}": (ends[p][0] <= y) & (y <= ends[p][1]) for p in LEVELS},
-            "covered": (lower <= y) & (y <= upper),
+            "bin": bins(factor),
+            **judged(y, np.median(draws, axis=0), ends, level, scores.crps(draws, y)),
         }
     )
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def bins(factor: np.ndarray) -> list[str]:
+    """How far forecasts reach, in words, from compute over that of the largest run of the fit."""
+    at = np.searchsorted(EDGES * (1 + ROUNDING), factor)
+    return [INSIDE if f <= 1 else BINS[i] for f, i in zip(factor, at, strict=True)]
+
+
+def judged(y: np.ndarray, median: np.ndarray, ends: Any, level: float, crps: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns of scores, from what came, ``y``, and forecasts of it, all log losses (runs,).
+
+    ``ends`` has the lower and upper ends of the equal-tailed interval of each of `LEVELS` and of ``level``.
+    """
+    lower, upper = ends[level]
+    with np.errstate(over="ignore"):  # the tails of a forecast's scatter may exceed any float
+        ends_of = {k: np.exp(v) for k, v in (("median", median), ("lower", lower), ("upper", upper))}
+    return {
+        "loss": np.exp(y),
+        **ends_of,
+        "error_percent": 100 * (median - y),
+        "width_percent": 100 * (upper - lower),
+        "interval_score": 100 * scores.interval_score(lower, upper, y, level),
+        "crps": 100 * crps,
+        **{f"covered_{100 * p:g}": (ends[p][0] <= y) & (y <= ends[p][1]) for p in LEVELS},
+        "covered": (lower <= y) & (y <= upper),
+    }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON values: null where there is none, or none that a float holds."""
     return [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
 

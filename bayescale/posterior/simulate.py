@@ -13,7 +13,7 @@ import pandas as pd
 
 from bayescale.model.noise import Gaussian, StudentT
 from bayescale.posterior.posterior import Group, Posterior
-from bayescale.posterior.predict import _inputs
+from bayescale.posterior.predict import checked
 from bayescale.runs.flops import SIX_ND, FlopsRule
 from bayescale.runs.table import Runs
 
@@ -103,7 +103,7 @@ def simulate(
         raise ValueError(f"tail is a positive number of degrees of freedom, as 4, not {tail!r}.")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     rng = np.random.default_rng(seed)
-    inputs = _inputs(posterior.law, runs.table if isinstance(runs, Runs) else runs)
+    inputs = checked(posterior.law, runs.table if isinstance(runs, Runs) else runs)
     flop = posterior.rule.flop(*(inputs[k] for k in ("n_params", "n_tokens")))
     surface = posterior.surface(group)
     letters = surface.at(flop)

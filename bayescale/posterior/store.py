@@ -7,6 +7,7 @@ looked up among those that are installed.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -30,6 +31,11 @@ from bayescale.runs.table import Runs
 
 SCHEMA = 2  # 1 had no drift: a reader of it would take a fit with drift for the law alone
 INSIDE = ("runs", "law_alone")  # of a file: what is not a group of draws
+# Of `Posterior.info`: what whoever repeats a fit has to give. The rest is found by it, or the machine's.
+GIVEN = (
+    *("engine", "chains", "draws", "warmup", "target_accept", "max_tree_depth", "interrupted", "delta", "searches"),
+    *("resampled", "seed", "loss_unit", "n_runs", "table_hash", "versions"),
+)
 PRIORS: dict[str, type[Prior] | type[Fixed]] = {c.__name__: c for c in (Normal, LogNormal, LogitNormal, Fixed)}
 POOLINGS = {c.__name__: c for c in (pooling.Complete, pooling.Partial, pooling.Separate)}
 NOISES = {c.__name__: c for c in (noise.StudentT, noise.Gaussian)}
@@ -174,6 +180,31 @@ def _fitted(posterior: Posterior) -> dict[str, Any]:
         "gate": [c.to_dict() for c in posterior.gate],
         "info": dict(posterior.info),
     }
+
+
+def recipe(posterior: Posterior) -> dict[str, Any]:
+    """What a fit was made of, as JSON values: its model, rule, table's hash, engine, seed and versions.
+
+    Whoever fits the same table in the same way with the same versions has the same recipe, on any machine.
+
+    Raises
+    ------
+    ValueError
+        If the posterior has no table (a published law), or its law is not one of this package's.
+    """
+    runs, by = posterior.runs, posterior.model.pooling.by
+    if runs is None:
+        raise ValueError("A published law has no recipe: nobody fitted it here.")
+    labels = hashlib.sha256(json.dumps(runs.labels(by)[0].tolist()).encode()).hexdigest() if by else None
+    given = {name: posterior.info[name] for name in GIVEN if name in posterior.info}
+    made = {"model": _fitted(posterior)["model"], "rule": posterior.rule.to_dict(), "groups_hash": labels, **given}
+    return json.loads(json_text(made))
+
+
+def fingerprint(recipe: Mapping[str, Any]) -> str:
+    """SHA-256 of a recipe as JSON with its keys in order, without spaces, in UTF-8."""
+    text = json.dumps(recipe, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _named_priors(priors: Mapping[str, Prior | Fixed]) -> dict[str, Any]:
