@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import bayescale as bs
-from bayescale import _cli_backtest
+from bayescale import _cli_backtest, _cli_ledger
 from bayescale import _cli_options as options
 from bayescale._cli_options import (
     RULE,
@@ -163,6 +163,7 @@ def fit(
 
 
 app.command()(command(_cli_backtest.backtest))
+app.add_typer(_cli_ledger.app, name="ledger")
 
 
 @app.command()

@@ -56,7 +56,7 @@ def test_a_file_has_at_most_300_lines(path: Path) -> None:
         ("numpyro.sample", {"model"}),
         ("numpyro.plate", {"model"}),
         ("matplotlib", {"report", "_cli_demo.py"}),
-        ("typer", {"cli.py", "_cli_run.py", "_cli_options.py", "_cli_demo.py", "_cli_backtest.py"}),
+        ("typer", {"cli.py", *(f"_cli_{name}.py" for name in ("run", "options", "demo", "backtest", "ledger"))}),
     ],
 )
 def test_a_word_is_spoken_in_its_room_only(word: str, rooms: set[str]) -> None:

@@ -25,6 +25,7 @@ FORECAST, LANDING, CUT_OFF = "forecast", "landing", "cut off"
 PROBABILITIES = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 POSITIVE = ("n_params", "n_tokens", "flop", "extrapolation_factor")
 TEXT = ("written", "loss_unit", "diagnostics")
+NULLABLE = ("group", "beyond_data")
 MOST_NAMED = 10  # of the lines in one message
 
 
@@ -142,13 +143,21 @@ def _unlike_forecast(fields: dict[str, Any]) -> str | None:
     """What keeps these fields from being a forecast."""
     bad = [name for name in POSITIVE if not positive(fields.get(name))]
     bad += [name for name in TEXT if not isinstance(fields.get(name), str)]
-    bad += [] if isinstance(fields.get("group"), str | None) else ["group"]
+    bad += [name for name in NULLABLE if not isinstance(fields.get(name, 0), str | None)]
     fit, quantiles = fields.get("fit"), fields.get("quantiles")
     bad += [] if isinstance(fit, dict) and isinstance(fit.get("fingerprint"), str) else ["fit"]
     bad += [] if fields.get("probabilities") == list(PROBABILITIES) else ["probabilities"]
+    bad += [] if _checks(fields.get("gate")) else ["gate"]
     told = isinstance(quantiles, dict) and quantiles and all(map(_rising, quantiles.values()))
     bad += [] if told else ["quantiles"]
     return f"a forecast without, or with an unlikely, {', '.join(bad)}" if bad else None
+
+
+def _checks(gate: Any) -> bool:
+    words = ("name", "status")
+    return isinstance(gate, list) and all(
+        isinstance(c, dict) and all(isinstance(c.get(word), str) for word in words) for c in gate
+    )
 
 
 def _rising(values: Any) -> bool:

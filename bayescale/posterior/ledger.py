@@ -12,7 +12,7 @@ import pandas as pd
 
 from bayescale import _show
 from bayescale._files import append
-from bayescale.posterior import scores
+from bayescale.posterior import landed
 from bayescale.posterior.entries import (
     FORECAST,
     LANDING,
@@ -25,12 +25,8 @@ from bayescale.posterior.entries import (
 )
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.posterior.predict import checked, simulated
-from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, LEVELS, MEANS, averaged, bins, judged, records
+from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, records
 from bayescale.posterior.store import fingerprint, recipe
-
-LEVEL = 0.9  # of the intervals that are shown and scored
-AT = {p: i for i, p in enumerate(PROBABILITIES)}
-KEPT = ("run", "group", "n_params", "n_tokens", "flop", "extrapolation_factor")
 
 
 @final
@@ -134,11 +130,11 @@ class Ledger:
         if not Path(self.path).is_file():
             raise FileNotFoundError(f"There is no ledger {self.path}: nothing was forecast in it.")
 
-        def landed(found: dict[str, Entry]) -> dict[str, Any]:
+        def reached(found: dict[str, Entry]) -> dict[str, Any]:
             unit = _open(run, found, loss_unit)
             return headed(LANDING, run=run, loss=float(loss), loss_unit=unit, forecast=found[run].digest)
 
-        return self._add(landed)
+        return self._add(reached)
 
     def entries(self) -> list[dict[str, Any]]:
         """Every forecast as its line says it, in the file's order, with ``landing``: what was reached, or None.
@@ -170,17 +166,7 @@ class Ledger:
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a run: configuration, the fit, the interval of each forecaster, and ``loss``, NaN where open."""
-        rows = []
-        for e in self.entries():
-            landing = e["landing"] or {}
-            row = {k: e[k] for k in KEPT} | {"forecast": e["written"], "landed": landing.get("written")}
-            row |= {"fit": e["fit"]["fingerprint"], "diagnostics": e["diagnostics"], "beyond_data": e["beyond_data"]}
-            row |= {"loss_unit": e["loss_unit"], "loss": landing.get("loss", np.nan)}
-            for name, q in e["quantiles"].items():
-                ends = zip(("median", "lower", "upper"), (0.5, *_sides(LEVEL)), strict=True)
-                row |= {f"{name.replace(' ', '_')}_{end}": q[AT[p]] for end, p in ends}
-            rows.append(row)
-        return pd.DataFrame(rows)
+        return landed.table(self.entries())
 
     def scores(self) -> pd.DataFrame:
         """One row a forecaster and run that landed: columns as in `Backtest.predictions`.
@@ -189,33 +175,23 @@ class Ledger:
         ``crps`` is approximate, from nine quantiles (`scores.crps_of_quantiles`). ``bin`` says how far the
         run lay beyond the largest of its fit, ``inside`` where it did not.
         """
-        of = [(e, name) for e in self.entries() if e["landing"] for name in e["quantiles"]]
-        q = np.log(np.array([e["quantiles"][name] for e, name in of], float).reshape(-1, len(PROBABILITIES)))
-        y = np.log(np.array([e["landing"]["loss"] for e, _ in of], float))
-        ends = {level: tuple(q[:, AT[p]] for p in _sides(level)) for level in LEVELS}
-        crps = scores.crps_of_quantiles(PROBABILITIES, q, y)
-        head: dict[str, Any] = {"forecaster": [name for _, name in of]}
-        head |= {"fit": [e["fit"]["fingerprint"] for e, _ in of], **{k: [e[k] for e, _ in of] for k in KEPT}}
-        reached = np.array(head["extrapolation_factor"], float)
-        return pd.DataFrame({**head, "bin": bins(reached), **judged(y, q[:, AT[0.5]], ends, LEVEL, crps)})
+        return landed.scored(self.entries())
 
     def summary(self) -> pd.DataFrame:
         """Means of the scores over runs, each counted once: rows and columns as in `Backtest.summary`."""
-        found = self.scores()
-        covered = [c for c in found if str(c).startswith("covered")]
-        cells: Any = found[["forecaster", "bin", *covered, *MEANS]]
-        cells = cells.rename(columns={c: c.replace("covered", "coverage") for c in covered})
-        return averaged(cells.assign(bias_percent=found["error_percent"], runs=1))
+        return landed.summed(self.scores())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe: ``entries``, and ``scores`` and their ``summary``, one object a row."""
+        entries = self.entries()
+        scored = landed.scored(entries)
         return {
             "ledger": str(self.path),
-            "level": LEVEL,
+            "level": landed.LEVEL,
             "kind": "eti",
-            "entries": self.entries(),
-            "summary": records(self.summary()),
-            "scores": records(self.scores()),
+            "entries": entries,
+            "summary": records(landed.summed(scored)),
+            "scores": records(scored),
         }
 
     def __repr__(self) -> str:
@@ -225,15 +201,14 @@ class Ledger:
         return _show.html(self)
 
 
+def hollow(entry: dict[str, Any]) -> bool:
+    """Whether a run lay beyond runs that failed the gate: its intervals were not calibrated."""
+    return entry["beyond_data"] == "FAIL" and entry["extrapolation_factor"] > 1
+
+
 def standing(entry: dict[str, Any]) -> str:
     """PASS, FAIL or UNKNOWN: whether a forecast could be relied on when it was written; see `Forecast.standing`."""
-    hollow = entry["beyond_data"] == "FAIL" and entry["extrapolation_factor"] > 1
-    return "FAIL" if hollow else entry["diagnostics"]
-
-
-def _sides(level: float) -> tuple[float, float]:
-    """The probabilities of the grid at an interval's ends."""
-    return round((1 - level) / 2, 6), round((1 + level) / 2, 6)
+    return "FAIL" if hollow(entry) else entry["diagnostics"]
 
 
 def _again(entry: Entry) -> str:

@@ -197,8 +197,10 @@ def recipe(posterior: Posterior) -> dict[str, Any]:
         raise ValueError("A published law has no recipe: nobody fitted it here.")
     labels = hashlib.sha256(json.dumps(runs.labels(by)[0].tolist()).encode()).hexdigest() if by else None
     given = {name: posterior.info[name] for name in GIVEN if name in posterior.info}
-    made = {"model": _fitted(posterior)["model"], "rule": posterior.rule.to_dict(), "groups_hash": labels, **given}
-    return json.loads(json_text(made))
+    model = posterior.model
+    priors = {p.name: repr(model.prior(p)) for p in model.parameters}  # defaults too: a version may change them
+    made = {"model": _fitted(posterior)["model"], "priors": priors, "rule": posterior.rule.to_dict()}
+    return json.loads(json_text({**made, "groups_hash": labels, **given}))
 
 
 def fingerprint(recipe: Mapping[str, Any]) -> str:

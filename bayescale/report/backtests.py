@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from bayescale.posterior.gate import APART, HOLLOW
-from bayescale.posterior.scorecard import ALL, BINS, LEVELS, Backtest
+from bayescale.posterior.scorecard import ALL, BINS, INSIDE, LEVELS, Backtest
 from bayescale.report.plans import notes
 from bayescale.report.tables import Notes, Page, Table
-from bayescale.report.words import amount, kind, number, printable
+from bayescale.report.words import NONE, amount, kind, number, printable
 
+ONE_ERROR = "errors at one budget are almost perfectly correlated, so runs of one budget count as hardly more than one"
 BY_FACTOR = {
     "coverage": "Share of new runs that the {kind} interval holds",
     "interval_score": "Interval score of the {kind} interval, log loss x 100: smaller is better",
@@ -36,8 +37,8 @@ def backtest_page(found: Backtest) -> Page:
             "then over those",
         ),
         [
-            _overall(summary),
-            *(_by_factor(summary, measure, found.level) for measure in BY_FACTOR),
+            overall(summary),
+            *(by_factor(summary, measure, found.level) for measure in BY_FACTOR),
             *notes("The gate did not pass", [f"{_split(row)}: {row['gate_failed']}" for row in unlike]),
             *notes("Diagnostics that did not pass", _diagnostics(splits.to_dict("records"))),
             Notes("How little one table can show", _little(found, groups)),
@@ -45,7 +46,8 @@ def backtest_page(found: Backtest) -> Page:
     )
 
 
-def _overall(summary: Any) -> Table:
+def overall(summary: Any) -> Table:
+    """Every forecaster's scores over all that was forecast."""
     rows = summary[summary["bin"] == ALL].to_dict("records")
     shares = [f"{100 * p:g}" for p in LEVELS]
     return Table(
@@ -63,15 +65,17 @@ def _overall(summary: Any) -> Table:
     )
 
 
-def _by_factor(summary: Any, measure: str, level: float) -> Table:
+def by_factor(summary: Any, measure: str, level: float) -> Table:
+    """One score of every forecaster, by how far beyond the largest run of its fit a forecast lay."""
     forecasters = list(dict.fromkeys(summary["forecaster"]))
     write = {"coverage": "{:.2f}".format, "bias_percent": _signed}.get(measure, number)
     rows = []
-    for b in BINS:
+    for b in (INSIDE, *BINS):
         own = summary[summary["bin"] == b].set_index("forecaster")
         if len(own):
-            cells = (write(float(own.loc[name, measure])) for name in forecasters)
-            rows.append((b, str(own["runs"].iloc[0]), *cells))
+            cells = (write(float(own.loc[name, measure])) if name in own.index else NONE for name in forecasters)
+            runs = [str(own["runs"].get(name, 0)) for name in forecasters]
+            rows.append((b, runs[0] if len(set(runs)) == 1 else ", ".join(runs), *cells))
     caption = BY_FACTOR[measure].format(kind=kind(level))
     return Table(caption, ("x largest run", "forecasts", *forecasters), tuple(rows))
 
@@ -94,16 +98,20 @@ def _diagnostics(splits: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def apart(group: Any, flop: Any) -> int:
+    """How many budgets so many runs make: those of one group and about one compute are one."""
+    budget = np.round(np.log10(np.asarray(flop, float)) / APART)
+    return len(set(zip(map(str, group), budget, strict=True)))
+
+
 def _little(found: Backtest, groups: int) -> tuple[str, ...]:
     predictions: Any = found.predictions
     own = predictions[predictions["forecaster"] == predictions["forecaster"].iloc[0]]
-    budget = np.round(np.log10(own["flop"].to_numpy(float)) / APART)
-    budgets = len(set(zip(own["group"].astype(str), budget, strict=True)))
+    budgets = apart(own["group"], own["flop"])
     return (
         f"{amount(len(found.splits), 'split')}, of which at most {groups} are independent: the splits of a group "
         "forecast the same largest runs from nested tables",
-        f"{amount(len(own), 'forecast')} of {amount(budgets, 'budget')}: errors at one budget are almost perfectly "
-        "correlated, so runs of one budget count as hardly more than one",
+        f"{amount(len(own), 'forecast')} of {amount(budgets, 'budget')}: {ONE_ERROR}",
         f"so a {100 * found.level:g} % interval may hold all or none of them and be calibrated all the same; "
         "whether it is, only many tables can show",
     )

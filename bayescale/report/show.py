@@ -13,6 +13,7 @@ from bayescale.model.joint import Model
 from bayescale.posterior.posterior import Posterior
 from bayescale.report import plans
 from bayescale.report.backtests import backtest_page
+from bayescale.report.ledgers import ledger_page
 from bayescale.report.plans import ROWS, largest, left_over, notes
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import (
@@ -133,5 +134,5 @@ def _assumptions(posterior: Posterior) -> list[str]:
     return [f"compute: {posterior.rule}", *runs.notes, *left_out]
 
 
-for others in (plans.frontier_page, plans.forecast_page, backtest_page):
+for others in (plans.frontier_page, plans.forecast_page, backtest_page, ledger_page):
     page.register(others)
