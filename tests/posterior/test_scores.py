@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
-from bayescale.posterior.scores import bias, coverage, crps, interval_score
+from bayescale.posterior.entries import PROBABILITIES
+from bayescale.posterior.scores import bias, chance, coverage, crps, crps_of_quantiles, interval_score
 
 NUMBERS = st.floats(-1e3, 1e3)
 MANY = (np.arange(20_000) + 0.5) / 20_000  # mid-points of equal shares of probability
@@ -96,3 +97,46 @@ def test_what_cannot_be_scored_is_refused() -> None:
         coverage([0, np.nan], [1, 1], [0, 0])
     with pytest.raises(ValueError, match="at least one forecast"):
         bias([], [])
+
+
+@given(st.floats(-6, 6), st.floats(-3, 3), st.floats(0.1, 3))
+def test_the_crps_of_a_ledgers_quantiles_is_near_that_of_the_normal_they_are_of(y: float, mean: float, sd: float):
+    quantiles = norm.ppf(PROBABILITIES, mean, sd)
+    assert crps_of_quantiles(PROBABILITIES, quantiles, y) == pytest.approx(normal_crps(mean, sd, y), abs=0.046 * sd)
+
+
+@given(arrays(float, st.integers(1, 12), elements=NUMBERS), NUMBERS)
+def test_the_crps_of_evenly_spaced_quantiles_is_that_of_draws(x: np.ndarray, y: float) -> None:
+    """Whose own quantile function is flat around each."""
+    middle = (np.arange(len(x)) + 0.5) / len(x)
+    assert crps_of_quantiles(middle, np.sort(x), y) == pytest.approx(crps(x, y), abs=1e-9)
+
+
+def test_the_crps_of_quantiles_takes_many_forecasts() -> None:
+    q, y = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([2.5, 1.0])
+    found = crps_of_quantiles((0.1, 0.5, 0.9), q, y)
+    assert found == pytest.approx([crps_of_quantiles((0.1, 0.5, 0.9), q[i], y[i]) for i in range(2)])
+
+
+@pytest.mark.parametrize("p", [(), (0.0, 0.5), (0.5, 0.5), (0.9, 0.1), (0.5, 1.0), (np.nan,), ((0.1, 0.2),)])
+def test_quantiles_need_probabilities_that_rise(p: tuple) -> None:
+    with pytest.raises(ValueError, match="rise between 0 and 1"):
+        crps_of_quantiles(p, np.zeros(len(p)), 0.0)
+
+
+def test_quantiles_fit_their_probabilities() -> None:
+    with pytest.raises(ValueError, match=r"of shape \(2,\) here, not \(3,\)"):
+        crps_of_quantiles((0.1, 0.9), np.zeros(3), 0.0)
+
+
+@given(st.integers(1, 60), st.data(), st.sampled_from([0.5, 0.9, 0.99]))
+def test_chance_is_the_exact_interval_of_a_share(n: int, data: st.DataObject, level: float) -> None:
+    held = data.draw(st.integers(0, n))
+    exact = binomtest(held, n).proportion_ci(level, "exact")
+    assert chance(held, n, level) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+@pytest.mark.parametrize(("held", "n"), [(0, 0), (2, 1), (-1, 3)])
+def test_no_share_is_of_nothing(held: int, n: int) -> None:
+    with pytest.raises(ValueError, match="cannot have held"):
+        chance(held, n)
