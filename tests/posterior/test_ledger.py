@@ -141,6 +141,15 @@ def test_fits_differ_in_fingerprint_if_in_anything_that_was_given(one_table: Run
     assert len({first, *others}) == 7
 
 
+def test_fits_differ_in_fingerprint_if_runs_are_grouped_otherwise(grouped_runs: Runs, partial_prior: Posterior) -> None:
+    """Two runs change places: every group has as many as before, and the table's numbers are the same."""
+    label = grouped_runs.table["corpus"].to_numpy().copy()
+    label[[0, 1]] = label[[1, 0]]
+    other = dataclasses.replace(grouped_runs, table=grouped_runs.table.assign(corpus=label))
+    assert other.table_hash == grouped_runs.table_hash
+    assert fingerprint(recipe(dataclasses.replace(partial_prior, runs=other))) != fingerprint(recipe(partial_prior))
+
+
 def test_what_a_run_reached_is_added_and_the_forecast_stays(ledger: Ledger, laplace: Posterior) -> None:
     ledger.write(laplace, "a", **RUN)
     before = text(ledger)
@@ -372,6 +381,9 @@ BAD = {
     "landed in 'perplexity'": lambda e: landing(e, loss_unit="perplexity"),
     "unlikely, n_params": lambda e: e | {"run": "b", "n_params": "1e9"},
     "unlikely, quantiles": lambda e: e | {"run": "b", "quantiles": {"law alone": [3.0, 2.0]}},
+    "or with an unlikely, quantiles": lambda e: (
+        e | {"run": "b", "quantiles": {k: q[::-1] for k, q in e["quantiles"].items()}}
+    ),
     "unlikely, probabilities": lambda e: e | {"run": "b", "probabilities": [0.5]},
     "unlikely, fit": lambda e: e | {"run": "b", "fit": None},
     "unlikely, gate": lambda e: e | {"run": "b", "gate": [1]},
@@ -392,6 +404,16 @@ def test_a_line_that_does_not_belong_is_named_and_nothing_is_added(
         with pytest.raises(ValueError, match=f"line 3: .*{said}"):
             use()
     assert text(ledger) == before
+
+
+def test_a_second_landing_is_named(ledger: Ledger, laplace: Posterior) -> None:
+    """Two branches may each land a run, and then be merged."""
+    ledger.write(laplace, "a", **RUN)
+    forecast = text(ledger)
+    ledger.land("a", 2.3)
+    Path(ledger.path).write_bytes(text(ledger) + text(ledger)[len(forecast) :])
+    with pytest.raises(ValueError, match="line 3: 'a' landed again"):
+        ledger.entries()
 
 
 def test_every_bad_line_is_in_one_message(ledger: Ledger, laplace: Posterior) -> None:
@@ -518,10 +540,12 @@ def test_forecasts_beyond_a_gate_that_failed_are_said_first(ledger: Ledger, drif
 def test_forecasters_that_did_not_forecast_the_same_runs_stand_side_by_side(
     ledger: Ledger, drifting: Posterior, laplace: Posterior
 ) -> None:
-    for name, posterior in (("a", drifting), ("b", laplace), ("c", laplace)):
-        ledger.write(posterior, name, n_params=3e7, n_tokens=1e9)
+    for name, posterior, n in (("a", drifting, 3e7), ("b", laplace, 3e7), ("c", laplace, 3e12)):
+        ledger.write(posterior, name, n_params=n, n_tokens=1e9)
         ledger.land(name, 4.0)
-    assert "inside 1, 3" in " ".join(repr(ledger).split())
+    held = " ".join(repr(ledger).partition("Share of new runs that the 90 %")[2].partition("Interval score")[0].split())
+    assert "inside 1, 2 " in held
+    assert "over 30 0, 1 - 0.00" in held
 
 
 def test_long_ledgers_show_the_latest(ledger: Ledger, laplace: Posterior) -> None:
