@@ -1,6 +1,7 @@
 """Fits that take no sampling, made once: an approximation at the mode, and draws of the prior."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from simulated_fits import METADATA, Sampled, grouped_table, table
@@ -8,11 +9,14 @@ from simulated_fits import METADATA, Sampled, grouped_table, table
 from bayescale.inference.laplace import Laplace
 from bayescale.inference.prior import FromPrior
 from bayescale.laws.chinchilla import Chinchilla
+from bayescale.model.drift import Drift
 from bayescale.model.joint import Model
 from bayescale.model.noise import Gaussian
 from bayescale.model.pooling import Partial, Separate
 from bayescale.parameter import Fixed, LogitNormal, LogNormal
+from bayescale.posterior.diagnostics import Check
 from bayescale.posterior.fitting import fit
+from bayescale.posterior.ledger import Ledger
 from bayescale.posterior.posterior import Posterior
 from bayescale.runs.flops import FlopsRule
 from bayescale.runs.table import Runs
@@ -72,3 +76,16 @@ def changed(grouped_runs: Runs) -> Posterior:
     )
     rows = dataclasses.replace(grouped_runs, rule=FlopsRule(6.5), loss_unit="bits per byte")
     return fit(rows, model, engine=FromPrior(draws=20), seed=2**63 - 1, metadata=METADATA)
+
+
+@pytest.fixture(scope="session")
+def drifting(one_table: Runs) -> Posterior:
+    """A fit with drift whose table fails the gate; draws of the prior."""
+    found = fit(one_table, Chinchilla(), drift=Drift(), engine=FromPrior(draws=200), seed=1)
+    return dataclasses.replace(found, gate=(Check("span_decades", 0.1, "0.5", "FAIL", "train larger runs"),))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """A ledger that is not there yet."""
+    return Ledger(tmp_path / "forecasts.jsonl")
