@@ -98,7 +98,8 @@ def test_forecasts_beyond_a_gate_that_failed_are_said_first(ledger: Ledger, drif
     assert "beyond: span_decades" in page
     ledger.land("beyond", 2.0)
     assert list(ledger.summary()["forecaster"].unique()) == ["with drift", "law alone"]
-    assert max(map(len, repr(ledger).splitlines()[2:])) <= 80
+    # A path has no place to break at, however long it is.
+    assert max(len(line) for line in repr(ledger).splitlines() if str(ledger.path) not in line) <= 80
 
 
 def test_forecasters_that_did_not_forecast_the_same_runs_stand_side_by_side(
