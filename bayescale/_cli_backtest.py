@@ -54,9 +54,7 @@ def backtest(
     on_invalid: Annotated[
         Literal["error", "drop"], typer.Option(help="Stop at rows that break a rule, or leave them out.")
     ] = "error",
-    engine: Annotated[
-        Literal["nuts", "laplace"], typer.Option(help="Sample (2 chains of 500 draws), or a quick approximation.")
-    ] = "nuts",
+    engine: Annotated[Literal["nuts", "laplace"], typer.Option(help="Sample, or a quick approximation.")] = "nuts",
     chains: Annotated[int | None, typer.Option(metavar="K", help="Chains of NUTS.")] = None,
     draws: Annotated[int | None, typer.Option(metavar="K", help="Draws kept of each chain.")] = None,
     level: Level = 0.9,
@@ -73,15 +71,13 @@ def backtest(
     if csv:
         to_write(csv)
     bs.use_compile_cache()
-    few = {"chains": 2, "draws": 500} if engine == "nuts" else {}
-    given = {k: v for k, v in (("chains", chains), ("draws", draws)) if v is not None}
     found = bs.backtest(
         runs,
         bs.laws.get(law),
         factors=factor,
         group_by=group_by,
         drift=options.drift(drift),
-        engine=options.engine(engine, few | given),
+        engine=options.engine(engine, {"chains": chains, "draws": draws}),
         bootstrap=bs.Huber(resamples=resamples) if resamples else None,
         least=least,
         level=level,

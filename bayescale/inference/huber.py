@@ -74,9 +74,15 @@ class Huber(Engine):
 
     def draw(self, joint: Joint, data: Mapping[str, Any], seed: int, progress: Progress | None = None) -> Draws:
         n, began = int(data["mask"].sum()), time.perf_counter()
-        self._check(joint, n, len(robust.free(joint)))
+        if any(kind != "complete" for _, kind in joint.kinds):
+            raise ValueError(
+                "Huber(...) fits one law to all runs: with groups, fit each group's runs by themselves or use NUTS."
+            )
+        member = data["cluster"] if self.cluster else np.arange(n)
+        units = int(member.max()) + 1
+        self.check(n, len(robust.free(joint)), units if self.cluster else None)
         rng = np.random.default_rng(seed)
-        weights, units = self._weights(data, n, rng)
+        weights = self._weights(member, units, len(data["mask"]), rng)
         plain = {k: v for k, v in data.items() if k != "cluster"}
         with jax.enable_x64(True):
             on_device = jax.device_put(plain)
@@ -104,27 +110,30 @@ class Huber(Engine):
         }
         return Draws(_flat(joint, len(data["mask"]), found.x, scale)[None], {}, plain, info)
 
-    def _weights(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """How often each resample holds each row (resamples, rows), and how many units were resampled."""
-        member = data["cluster"] if self.cluster else np.arange(n)
-        units = int(member.max()) + 1
-        if self.cluster and not 2 <= units < n:
-            raise ValueError(
-                f"{self.cluster!r} puts {n} runs in {units} cluster(s), and resampling needs at least two, of which "
-                "one has several runs. Name a column that runs share, or resample runs: Huber(cluster=None)."
-            )
-        counts = rng.multinomial(units, np.full(units, 1 / units), size=self.resamples)
-        weights = np.zeros((self.resamples, len(data["mask"])))
-        weights[:, :n] = counts[:, member]
-        return weights, units
+    def check(self, runs: int, unknowns: int, clusters: int | None = None) -> None:
+        """Refuse a table, given how many runs and clusters of them it has, and a law's number of unknowns.
 
-    def _check(self, joint: Joint, n: int, unknowns: int) -> None:
-        if any(kind != "complete" for _, kind in joint.kinds):
+        Raises
+        ------
+        ValueError
+            For too few runs, or clusters that do not cluster.
+        """
+        if runs <= unknowns:
             raise ValueError(
-                "Huber(...) fits one law to all runs: with groups, fit each group's runs by themselves or use NUTS."
+                f"Huber(...) fits {unknowns} unknowns without priors, and {runs} runs are too few; use NUTS."
             )
-        if n <= unknowns:
-            raise ValueError(f"Huber(...) fits {unknowns} unknowns without priors, and {n} runs are too few; use NUTS.")
+        if clusters is not None and not 2 <= clusters < runs:
+            raise ValueError(
+                f"{self.cluster!r} puts {runs} runs in {clusters} cluster(s), and resampling needs at least two, of "
+                "which one has several runs. Name a column that runs share, or resample runs: Huber(cluster=None)."
+            )
+
+    def _weights(self, member: np.ndarray, units: int, rows: int, rng: np.random.Generator) -> np.ndarray:
+        """How often each resample holds each row (resamples, rows)."""
+        counts = rng.multinomial(units, np.full(units, 1 / units), size=self.resamples)
+        weights = np.zeros((self.resamples, rows))
+        weights[:, : len(member)] = counts[:, member]
+        return weights
 
     def _starts(self, joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> np.ndarray:
         """Starts of one call of the compiled search, (k, s, d)."""

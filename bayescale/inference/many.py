@@ -13,8 +13,6 @@ import numpy as np
 
 from bayescale.inference.devices import use_compile_cache
 
-RETRIES = 3  # of a task that raised; one whose worker died is given to another without being counted
-
 
 def spread[T, R](work: Callable[[T], R], items: Sequence[T], client: Any = None) -> Iterator[tuple[int, R]]:
     """Apply ``work`` to every item; yield each one's place and result as they end.
@@ -31,7 +29,7 @@ def spread[T, R](work: Callable[[T], R], items: Sequence[T], client: Any = None)
     Raises
     ------
     Exception
-        What ``work`` raised; on a cluster after three more tries.
+        What ``work`` raised. An item whose worker died is given to another.
     """
     if client is None:
         for place, item in enumerate(items):
@@ -39,7 +37,7 @@ def spread[T, R](work: Callable[[T], R], items: Sequence[T], client: Any = None)
         return
     from dask.distributed import as_completed
 
-    futures = client.map(_Cached(work), items, pure=False, retries=RETRIES)
+    futures = client.map(_Cached(work), items, pure=False)
     places = {future.key: place for place, future in enumerate(futures)}
     for future, result in as_completed(futures, with_results=True):
         yield places[future.key], result

@@ -64,7 +64,7 @@ def backtest(
     drift : Drift or None
         None: the law alone, and no gate.
     engine : Engine, optional
-        Of the fits with drift and of the law alone; ``NUTS(chains=2, draws=500)`` unless given.
+        Of the fits with drift and of the law alone; ``NUTS()`` unless given.
     bootstrap : Huber or None
         The baseline; None leaves it out.
     least : int
@@ -87,10 +87,10 @@ def backtest(
         bootstrap; before anything is sampled.
     """
     _check(factors, least, level)
-    planned = _planned(runs, factors, group_by, least)
-    if bootstrap is not None:
-        _check_bootstrap(bootstrap, [train for _, _, train, _ in planned], len(law.parameters))
-    engine = engine or NUTS(chains=2, draws=500)
+    planned = _planned(runs, len(law.parameters), factors, group_by, least)
+    for _, _, train, _ in planned if bootstrap else ():
+        _check_bootstrap(bootstrap, train, len(law.parameters))
+    engine = engine or NUTS()
     seed = chosen(seed)
     work = functools.partial(_split, law, drift, engine, bootstrap, level, seed)
     found = dict(spread(work, planned, client))
@@ -124,7 +124,7 @@ def _check(factors: Sequence[float], least: int, level: float) -> None:
         raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
 
 
-def _planned(runs: Runs, factors: Sequence[float], group_by: str | None, least: int) -> list[Split]:
+def _planned(runs: Runs, unknowns: int, factors: Sequence[float], group_by: str | None, least: int) -> list[Split]:
     """Every split."""
     label, names = runs.labels(group_by) if group_by else (np.full(len(runs), ""), ("",))
     planned = []
@@ -133,40 +133,34 @@ def _planned(runs: Runs, factors: Sequence[float], group_by: str | None, least: 
         for factor, train in origins(own.table["flop"], factors, least):
             planned.append((name or None, factor, _some(own, train), _some(own, ~train)))
     if not planned:
-        raise ValueError(_without_split(runs, label, names, factors, least))
+        raise ValueError(_without_split(runs, unknowns, label, names, factors, least))
     return planned
 
 
-def _check_bootstrap(bootstrap: Huber, tables: Sequence[Runs], unknowns: int) -> None:
+def _check_bootstrap(bootstrap: Huber, train: Runs, unknowns: int) -> None:
     """ValueError for what a later split's bootstrap would refuse after hours of sampling the earlier ones."""
-    fewest = min(map(len, tables))
-    if fewest <= unknowns:
-        raise ValueError(
-            f"The bootstrap fits {unknowns} unknowns without priors, and a split trains on {fewest} runs. "
-            f"Leave it out, bootstrap=None, or ask for more runs, least={unknowns + 1}."
-        )
-    for train in tables if bootstrap.cluster else ():
-        units = len(train.labels(str(bootstrap.cluster))[1])
-        if not 2 <= units < len(train):
-            raise ValueError(
-                f"{bootstrap.cluster!r} puts {len(train)} runs of a split in {units} cluster(s), and resampling needs "
-                "at least two, of which one has several runs. Resample runs, Huber(cluster=None), or leave that "
-                "split's factor out."
-            )
+    units = len(train.labels(bootstrap.cluster)[1]) if bootstrap.cluster else None
+    try:
+        bootstrap.check(len(train), unknowns, units)
+    except ValueError as problem:
+        way = f"leave the bootstrap out, bootstrap=None, or train on more runs, as with least={unknowns + 1}"
+        raise ValueError(f"A split trains on {len(train)} runs. {problem} Or {way}.") from None
 
 
-def _without_split(runs: Runs, label: np.ndarray, names: Sequence[str], factors: Sequence[float], least: int) -> str:
+def _without_split(
+    runs: Runs, unknowns: int, label: np.ndarray, names: Sequence[str], factors: Sequence[float], least: int
+) -> str:
     """What a table lacks, and what would do."""
-    factor, most = min(factors), (0, "")
-    flop = runs.table["flop"].to_numpy(float)
+    factor, flop, most = min(factors), runs.table["flop"].to_numpy(float), (0, 0, "")
     for name in names:
         own = flop[label == name]
-        most = max(most, (int((own <= own.max() / factor * (1 + ROUNDING)).sum()), name))
-    where = f" in any of {len(names)} groups (most: {most[1]!r})" if len(names) > 1 else ""
-    way = f"Allow fewer, least={most[0]}" if most[0] >= 6 else f"Add {least - most[0]} smaller runs, or larger ones"
+        most = max(most, (int((own <= own.max() / factor * (1 + ROUNDING)).sum()), len(own), name))
+    small, of, name = most
+    where = f", in {name!r}, which has most of {len(names)} groups" if len(names) > 1 else ""
+    way = f"Allow fewer, least={small}" if small > unknowns else f"Add {least - small} smaller runs, or larger ones"
     return (
         f"A backtest trains on at least {least} runs with at most 1 / {factor:g} of the largest run's compute, and "
-        f"{most[0]} of {len(runs)} runs have so little{where}. {way}, or split at a smaller factor."
+        f"{small} of {of} runs have so little{where}. {way}, or split at a smaller factor."
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayescale.model.noise import Gaussian, StudentT
+from bayescale.posterior.fitting import chosen
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.posterior.predict import checked
 from bayescale.runs.flops import SIX_ND, FlopsRule
@@ -101,7 +102,7 @@ def simulate(
         raise ValueError(f"noise is a share of the loss, 0 or more, as 0.005, not {noise!r}.")
     if tail is not None and not tail > 0:
         raise ValueError(f"tail is a positive number of degrees of freedom, as 4, not {tail!r}.")
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    seed = chosen(seed)
     rng = np.random.default_rng(seed)
     inputs = checked(posterior.law, runs.table if isinstance(runs, Runs) else runs)
     flop = posterior.rule.flop(*(inputs[k] for k in ("n_params", "n_tokens")))

@@ -21,15 +21,15 @@ BY_FACTOR = {
 
 
 def backtest_page(found: Backtest) -> Page:
-    """What is said of a backtest: the gate first where it failed."""
+    """What is said of a backtest: first the gate and diagnostics that did not pass."""
     splits: Any = found.splits
     groups = int(splits["group"].nunique(dropna=False))
-    unlike = [row for row in splits.to_dict("records") if row["gate"] not in (None, "PASS")]
-    warning = f"GATE: {HOLLOW} for {len(unlike)} of {amount(len(splits), 'split')}, named below." if unlike else None
+    rows = splits.to_dict("records")
+    unlike = [row for row in rows if row["gate"] not in (None, "PASS")]
     of = f"{amount(len(splits), 'split')} of {amount(groups, 'group')}"
     summary = found.summary()
     return Page(
-        warning,
+        _first(rows, len(unlike)),
         f"Backtest of {found.source}: {of}",
         (
             f"each split trains on the runs with C <= C_max / r, at least {found.least}, and forecasts all larger ones",
@@ -40,7 +40,7 @@ def backtest_page(found: Backtest) -> Page:
             overall(summary),
             *(by_factor(summary, measure, found.level) for measure in BY_FACTOR),
             *notes("The gate did not pass", [f"{_split(row)}: {row['gate_failed']}" for row in unlike]),
-            *notes("Diagnostics that did not pass", _diagnostics(splits.to_dict("records"))),
+            *notes("Diagnostics that did not pass", _diagnostics(rows)),
             Notes("How little one table can show", _little(found, groups)),
         ],
     )
@@ -89,12 +89,23 @@ def _split(row: dict[str, Any]) -> str:
     return f"{group}r = {row['factor']:g}, trained on {amount(row['trained_on'], 'run')}"
 
 
+def _first(splits: list[dict[str, Any]], unlike: int) -> str | None:
+    """How many splits are not to be relied on, and why; None where all are."""
+    of = amount(len(splits), "split")
+    said = [f"GATE: {HOLLOW} for {unlike} of {of}, named below."] if unlike else []
+    for word, why in (("FAIL", "failed"), ("UNKNOWN", "are approximations or lack")):
+        n = sum(word in (row["diagnostics_drift"], row["diagnostics_alone"]) for row in splits)
+        said += [f"{word}: {n} of {of} rest on fits that {why} their diagnostics, named below."] if n else []
+    return " ".join(said) or None
+
+
 def _diagnostics(splits: list[dict[str, Any]]) -> list[str]:
-    """Fits that failed; a bootstrap or an approximation is UNKNOWN by its nature."""
+    """Fits that did not pass; of the bootstrap, which is UNKNOWN by its nature, those that failed."""
     lines = []
     for row in splits:
-        failed = [of for of in ("drift", "alone", "bootstrap") if row[f"diagnostics_{of}"] == "FAIL"]
-        lines += [f"{_split(row)}: FAIL of {', '.join(failed)}"] if failed else []
+        for word, fits in (("FAIL", ("drift", "alone", "bootstrap")), ("UNKNOWN", ("drift", "alone"))):
+            named = [fit for fit in fits if row[f"diagnostics_{fit}"] == word]
+            lines += [f"{_split(row)}: {word} of {', '.join(named)}"] if named else []
     return lines
 
 

@@ -13,11 +13,11 @@ from bayescale.runs.checkpoints import Duplicates, Intermediate
 from bayescale.runs.columns import THINGS
 from bayescale.runs.number import shown
 from bayescale.runs.reading import Reading, Suspicion
+from bayescale.runs.rules import HIGH_LOSS
 from bayescale.runs.settings import Settings
 from bayescale.runs.settle import Note
 from bayescale.runs.units import UNITS, is_bytes, loss_unit_of
 
-HIGH_LOSS = 6.0  # nats per token: half of a table of finished runs loses less
 KEPT = "column of the source, kept as it is"
 
 

@@ -31,6 +31,7 @@ LARGEST_AT_LEAST = {"n_params": 1e4, "n_tokens": 1e6, "flop": 1e12}
 # A model that guesses evenly among a vocabulary of 400,000 tokens loses log(400,000) = 12.9 nats; a run may
 # have diverged beyond that, half of a table has not.
 MEDIAN_LOSS_AT_MOST = 13.0
+HIGH_LOSS = 6.0  # a median that few tables of finished runs exceed, and that a perplexity may have
 LOSS_AT_MOST = 50.0
 MEDIAN_LOSS_OF_BYTES_AT_MOST = 5.6  # log(256) = 5.55
 
