@@ -1,5 +1,6 @@
 """Fixtures and settings that all tests share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,13 @@ def compile_cache(request: pytest.FixtureRequest) -> Path:
     from bayescale.inference.devices import use_compile_cache
 
     return use_compile_cache(request.config.cache.mkdir("compiled"))
+
+
+@pytest.fixture(scope="module")
+def no_lasting_cache() -> Iterator[None]:
+    """Commands keep compiled programs in the user's own folder; tests leave that alone."""
+    import bayescale as bs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bs, "use_compile_cache", lambda: None)
+        yield

@@ -25,28 +25,6 @@ FAILED = (Check("r_hat", 1.23, "1.01", "FAIL", "draw more"),)
 DONE, ERROR, USAGE, NOT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def bayescale(*words: object) -> Any:
-    """Run a command in this process: exit_code, stdout, stderr."""
-    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-
-
-def strict(text: str) -> Any:
-    """JSON as any parser reads it: without NaN and Infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_lasting_cache() -> Iterator[None]:
-    """Commands keep compiled programs in the user's own folder; tests leave that alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bs, "use_compile_cache", lambda: None)
-        yield
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cli")

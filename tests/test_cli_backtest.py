@@ -18,26 +18,7 @@ DONE, ERROR = 0, 1
 CHEAP = ("--engine", "laplace", "--draws", 200, "--resamples", 0, "--factor", 3, "--seed", 1)
 
 
-def backtest(*words: object) -> Any:
-    """Run the command in this process: exit_code, stdout, stderr."""
-    return CliRunner().invoke(app, ["backtest", *map(str, words)], catch_exceptions=False)
-
-
-def strict(text: str) -> Any:
-    """JSON as any parser reads it: without NaN and Infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_lasting_cache() -> Iterator[None]:
-    """Commands keep compiled programs in the user's own folder; tests leave that alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bs, "use_compile_cache", lambda: None)
-        yield
+backtest = functools.partial(bayescale, "backtest")
 
 
 @pytest.fixture(scope="module")

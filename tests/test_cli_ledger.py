@@ -20,16 +20,7 @@ DONE, ERROR, USAGE, NOT_PASSED = 0, 1, 2, 3
 RUN = ["--run", "a-17", "--n-params", 1e9, "--n-tokens", 2e10]
 
 
-def ledger(*words: object) -> Any:
-    """Run `bayescale ledger` in this process: exit_code, stdout, stderr."""
-    return CliRunner().invoke(app, ["ledger", *map(str, words)], catch_exceptions=False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_lasting_cache() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bs, "use_compile_cache", lambda: None)
-        yield
+ledger = functools.partial(bayescale, "ledger")
 
 
 @pytest.fixture(scope="module")

@@ -88,8 +88,9 @@ def backtest(
     """
     _check(factors, least, level)
     planned = _planned(runs, len(law.parameters), factors, group_by, least)
-    for _, _, train, _ in planned if bootstrap else ():
-        _check_bootstrap(bootstrap, train, len(law.parameters))
+    if bootstrap is not None:
+        for _, _, train, _ in planned:
+            _check_bootstrap(bootstrap, train, len(law.parameters))
     engine = engine or NUTS()
     seed = chosen(seed)
     work = functools.partial(_split, law, drift, engine, bootstrap, level, seed)

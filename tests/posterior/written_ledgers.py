@@ -18,15 +18,6 @@ def text(ledger: Ledger) -> bytes:
     return Path(ledger.path).read_bytes()
 
 
-def strict(line: bytes) -> Any:
-    """JSON as any parser reads it: without NaN and Infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    return json.loads(line.decode(), parse_constant=refuse)
-
-
 def many(ledger: Ledger, posterior: Posterior, n: int) -> None:
     """Open forecasts of runs named 0, 1, ...: one, and copies of its line."""
     entry = ledger.write(posterior, "0", **RUN)
