@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-from typer.testing import CliRunner
+from command_line import DONE, ERROR, INTERRUPTED, NOT_PASSED, USAGE, bayescale, strict
 
 import bayescale as bs
 from bayescale import _cli_demo
@@ -22,7 +21,7 @@ from bayescale.posterior.diagnostics import Check
 
 DEMO = Path(bs.__file__).parent / "runs/data/simulated.csv"
 FAILED = (Check("r_hat", 1.23, "1.01", "FAIL", "draw more"),)
-DONE, ERROR, USAGE, NOT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
+pytestmark = pytest.mark.usefixtures("no_lasting_cache")
 
 
 @pytest.fixture(scope="module")

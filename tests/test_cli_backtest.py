@@ -1,22 +1,19 @@
 """The command `backtest`: what it prints where, and its exit codes."""
 
-import json
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from command_line import DONE, ERROR, bayescale, strict
 
 import bayescale as bs
 from bayescale import _cli_options
-from bayescale.cli import app
 
-DONE, ERROR = 0, 1
+pytestmark = pytest.mark.usefixtures("no_lasting_cache")
 CHEAP = ("--engine", "laplace", "--draws", 200, "--resamples", 0, "--factor", 3, "--seed", 1)
-
 
 backtest = functools.partial(bayescale, "backtest")
 
@@ -38,7 +35,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def done(table: Path) -> Any:
     """With drift and without, as JSON and as ``forecasts.csv``; of the prior, whose draws need no compiling."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cli_options, "engine", lambda name, settings: bs.FromPrior(**settings))
+        patch.setattr(_cli_options, "engine", lambda name, settings: bs.FromPrior(settings["draws"]))
         return backtest(table, *CHEAP, "--json", "--csv", table.with_name("forecasts.csv"))
 
 
@@ -66,7 +63,7 @@ def test_the_csv_has_one_row_a_forecast(done: Any, table: Path) -> None:
 def test_without_drift_only_the_law_alone_is_told_in_words(table: Path) -> None:
     plain = backtest(table, *CHEAP, "--drift", "none")
     assert plain.exit_code == DONE, plain.stderr
-    assert plain.stdout.startswith("Backtest of")
+    assert plain.stdout.startswith("UNKNOWN: the fits of 1 of 1 split are approximations")
     for said in ("law alone", "90 % equal-tailed", "How little one table can show"):
         assert said in plain.stdout, said
     assert "with drift" not in plain.stdout

@@ -1,24 +1,22 @@
 """The commands of the ledger: what they write down, print and refuse, and their exit codes."""
 
 import dataclasses
+import functools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from command_line import DONE, ERROR, NOT_PASSED, USAGE, bayescale
 
 import bayescale as bs
-from bayescale.cli import app
 from bayescale.laws.chinchilla import Chinchilla
 from bayescale.posterior.diagnostics import Check
 
 DEMO = Path(bs.__file__).parent / "runs/data/simulated.csv"
 PASSED = (Check("r_hat", 1.001, "1.01", "PASS"),)
-DONE, ERROR, USAGE, NOT_PASSED = 0, 1, 2, 3
+pytestmark = pytest.mark.usefixtures("no_lasting_cache")
 RUN = ["--run", "a-17", "--n-params", 1e9, "--n-tokens", 2e10]
-
 
 ledger = functools.partial(bayescale, "ledger")
 

@@ -95,7 +95,7 @@ def _first(splits: list[dict[str, Any]], unlike: int) -> str | None:
     said = [f"GATE: {HOLLOW} for {unlike} of {of}, named below."] if unlike else []
     for word, why in (("FAIL", "failed"), ("UNKNOWN", "are approximations or lack")):
         n = sum(word in (row["diagnostics_drift"], row["diagnostics_alone"]) for row in splits)
-        said += [f"{word}: {n} of {of} rest on fits that {why} their diagnostics, named below."] if n else []
+        said += [f"{word}: the fits of {n} of {of} {why} their diagnostics; named below."] if n else []
     return " ".join(said) or None
 
 

@@ -134,7 +134,8 @@ def suspicion_notes(reading: Reading) -> list[Note]:
 def high_loss_notes(reading: Reading, settings: Settings) -> list[Note]:
     """A loss that nobody said the unit of, and that few finished runs have."""
     loss = reading.numbers["loss"]
-    usual = settings.loss_unit is None and reading.loss_unit == "nats per token"
+    unsaid = settings.loss_unit is None and not reading.heads["loss"].declared
+    usual = unsaid and reading.loss_unit == "nats per token"
     median = float(np.median(loss.values)) if usual and len(loss.values) else 0.0
     if median <= HIGH_LOSS:
         return []

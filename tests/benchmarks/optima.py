@@ -65,7 +65,7 @@ def forecasts(runs: bs.Runs, drift: bs.Drift) -> Iterator[dict]:
         later = found[found["flop"] > own.largest["flop"] * (1 + SAME)] if len(found) else found
         if not len(later):
             continue
-        engine = bs.NUTS(chains=2, draws=500)
+        engine = bs.NUTS()
         posterior = bs.fit(own, bs.laws.get("chinchilla"), drift=drift, engine=engine, seed=1)
         rows = bs.allocate(posterior, later["flop"].tolist(), level=LEVEL).to_dict()["results"]
         for row, truth in zip(rows, later.to_dict("records"), strict=True):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from written_ledgers import RUN, SIDES, strict, text
+from command_line import strict
+from written_ledgers import RUN, SIDES, text
 
 from bayescale.inference.huber import Huber
 from bayescale.inference.laplace import Laplace

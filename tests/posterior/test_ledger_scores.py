@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from command_line import strict
 from simulated_fits import NOISE, table
-from written_ledgers import RUN, SIDES, many, scored, strict, text
+from written_ledgers import RUN, SIDES, many, scored, text
 
 from bayescale.posterior.entries import PROBABILITIES
 from bayescale.posterior.ledger import Ledger, standing

@@ -70,16 +70,20 @@ def flat(found: Backtest) -> str:
 
 
 def test_a_gate_that_failed_is_the_first_word_and_named_with_its_split(bad: Backtest, good: Backtest) -> None:
-    assert flat(bad).startswith(f"GATE: {HOLLOW} for 1 of 3 splits, named below. Backtest of")
+    assert flat(bad).startswith(
+        f"GATE: {HOLLOW} for 1 of 3 splits, named below. FAIL: the fits of 1 of 3 splits failed their diagnostics; "
+        "named below. UNKNOWN: the fits of 1 of 3 splits are approximations or lack their diagnostics; named below. "
+        "Backtest of"
+    )
     assert f"The gate did not pass - group {EVIL}, r = 10, trained on 10 runs: steepening" in flat(bad)
     assert flat(good).startswith(f"Backtest of {EVIL}.csv: 3 splits of 2 groups")
     assert "GATE" not in repr(good)
     assert "did not pass" not in repr(good)
 
 
-def test_diagnostics_that_failed_are_named_and_those_that_cannot_be_known_are_not(bad: Backtest) -> None:
-    assert "Diagnostics that did not pass - group A, r = 3, trained on 10 runs: FAIL of drift" in flat(bad)
-    assert flat(bad).count("FAIL of") == 1
+def test_diagnostics_that_did_not_pass_are_named_with_their_split(bad: Backtest) -> None:
+    assert "Diagnostics that did not pass - group A, r = 3, trained on 10 runs: FAIL of drift - group" in flat(bad)
+    assert flat(bad).count("FAIL of") == flat(bad).count("UNKNOWN of drift") == 1
 
 
 def test_the_page_says_how_little_one_table_can_show(good: Backtest) -> None:

@@ -42,16 +42,17 @@ def test_each_multiple_is_a_way_out_and_none_is_guessed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "settings", "doubted"),
+    ("header", "values", "settings", "doubted"),
     [
-        ((12.8, 9.7, 7.5), {}, True),
-        ((4.1, 3.2, 2.9), {}, False),
-        ((12.8, 9.7, 7.5), {"loss_unit": "nats per token"}, False),
-        ((12.8, 9.7, 7.5), {"loss_unit": "perplexity"}, False),
+        ("loss", (12.8, 9.7, 7.5), {}, True),
+        ("loss", (4.1, 3.2, 2.9), {}, False),
+        ("loss", (12.8, 9.7, 7.5), {"loss_unit": "nats per token"}, False),
+        ("loss (nats per token)", (12.8, 9.7, 7.5), {}, False),
+        ("loss", (12.8, 9.7, 7.5), {"loss_unit": "perplexity"}, False),
     ],
-    ids=["high", "usual", "declared", "converted"],
+    ids=["high", "usual", "declared", "by its header", "converted"],
 )
-def test_a_loss_that_may_be_a_perplexity_is_doubted_unless_declared(tmp_path, values, settings, doubted):
+def test_a_loss_that_may_be_a_perplexity_is_doubted_unless_declared(tmp_path, header, values, settings, doubted):
     rows = "\n".join(f"{k}e8,{2 * k}e9,{v}" for k, v in enumerate(values, 1))
-    runs = read_runs(written(tmp_path, f"params,tokens,loss\n{rows}\n"), **settings)
+    runs = read_runs(written(tmp_path, f"params,tokens,{header}\n{rows}\n"), **settings)
     assert any("If these are perplexities" in note for note in runs.notes) is doubted
