@@ -50,13 +50,16 @@ KNOTS = len(LEFT) + len(RIGHT)
 WEIGHTS = 2 * KNOTS + 1  # of a path: its walk; its tilt at the centre, and the tilt's walk
 
 # Fits of thirteen public tables, train on the smaller and predict the larger runs. The shares are those
-# of log(A / N^alpha / E) and log(B / D^beta / E) at the centre ~ N(-1, .6) each.
+# of log(A / N^alpha / E) and log(B / D^beta / E) at the centre ~ N(-1, .6) each. Those fits held four degrees
+# of freedom: a path that may bend to a few runs leaves little to tell the tails by, and where they may be as
+# heavy as they like the scatter can shrink to nothing around the runs that it meets.
 POPULATION: Mapping[str, Prior] = {
     "floor_share": LogitNormal(0.555, 0.44),
     "size_share": LogitNormal(0.5, 0.85),
     "alpha": LogNormal(0.26, 0.20),
     "beta": LogNormal(0.26, 0.20),
     "noise": LogNormal(0.006, 1.0),
+    "tail": LogNormal(4.0, 0.3),
     DECLINE.name: DECLINE.prior,
     DEPARTURE.name: DEPARTURE.prior,
 }
