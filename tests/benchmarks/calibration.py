@@ -3,7 +3,7 @@
 Parameters are drawn from the prior (its data-scaled constants frozen at the design's), losses are
 simulated, the model is fitted, and the truth's rank among the draws is kept: uniform if and only if the
 posterior is what it says it is. The same simulations give the coverage of the 90 % interval of N_opt
-at 100 times the largest budget.
+at 100 times the largest budget. Two designs are of the law alone, one of the law with drift.
 
     python tests/benchmarks/calibration.py --simulations 400 --processes 2
 """
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 LETTERS = ("A", "B", "E", "alpha", "beta")
-QUANTITIES = (*LETTERS, "n_opt", "tokens_per_parameter")
+OPTIMUM = ("n_opt", "tokens_per_parameter")
 RANKS = 99  # draws kept of each fit: ranks 0 to 99
 LOSS = 2.6  # nats per token, on which the prior of the loss at the centre is frozen
 
@@ -42,6 +42,30 @@ def grouped_design() -> pd.DataFrame:
     return pd.concat([rows.assign(group=g) for g in "abc"], ignore_index=True)
 
 
+def drift_design() -> pd.DataFrame:
+    """60 runs on the same 9 budgets."""
+    return isoflop_design().iloc[::4].reset_index(drop=True)
+
+
+def beyond(flop: float) -> dict[str, np.ndarray]:
+    """Runs along an iso-FLOP curve, eight e-folds of size to both sides of 20 tokens a parameter."""
+    n = np.sqrt(flop / 120) * np.exp(np.linspace(-8, 8, 61))
+    return {"n_params": n, "n_tokens": flop / (6 * n)}
+
+
+def lowest(log_loss: np.ndarray, run: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Log N_opt and the log loss there, (draws,), from losses (draws, runs) along an iso-FLOP curve: by a parabola."""
+    log_n = np.log(run["n_params"])
+    at = np.clip(log_loss.argmin(1), 1, len(log_n) - 2)
+    left, here, right = (np.take_along_axis(log_loss, (at + k)[:, None], 1)[:, 0] for k in (-1, 0, 1))
+    bend = left - 2 * here + right
+    step = np.clip((left - right) / (2 * np.where(bend > 0, bend, 1.0)), -1, 1)
+    return log_n[at] + step * (log_n[1] - log_n[0]), here - step * (left - right) / 4
+
+
+DESIGNS = {"isoflop": isoflop_design, "grouped": grouped_design, "drift": drift_design}
+
+
 def optimum(letters: dict[str, np.ndarray], flop: float) -> tuple[np.ndarray, np.ndarray]:
     """N_opt and tokens per parameter under C = 6 N D, by the closed form of Hoffmann et al. 2022, equation 4 (logs)."""
     a, b = letters["alpha"], letters["beta"]
@@ -58,19 +82,30 @@ def simulate(number: int, design: str) -> dict[str, float]:
     from bayescale.inference.nuts import NUTS
     from bayescale.laws.chinchilla import Chinchilla
     from bayescale.model import simulate, table
+    from bayescale.model.drift import Center, Drift
     from bayescale.model.joint import Model, describe
     from bayescale.model.pooling import Complete, Partial
 
     use_compile_cache()
-    rows = isoflop_design() if design == "isoflop" else grouped_design()
+    rows, drift = DESIGNS[design](), Drift() if design == "drift" else None
     names, group = np.unique(rows["group"], return_inverse=True)
     pooling = Complete() if len(names) == 1 else Partial("group")
-    model = Model(Chinchilla(), pooling, drift=None)
+    model = Model(Chinchilla(), pooling, drift=drift)
     joint = model.joint(len(names))
     run = {k: rows[k].to_numpy() for k in ("n_params", "n_tokens")}
     reference = {k: float(np.exp(np.log(v).mean())) for k, v in run.items()}
-    loss, se = np.full(len(rows), LOSS), np.full(len(rows), np.nan)
-    data = table.arrays(model, run, loss, se, group, len(names), reference, LOSS)
+    largest, columns = 6 * (run["n_params"] * run["n_tokens"]).max(), None
+    far = beyond(100 * largest)
+    if drift:  # the runs beyond have a mean, and no loss
+        run, group = {k: np.concatenate([run[k], far[k]]) for k in run}, np.zeros(len(rows) + len(far["n_params"]), int)
+        flop = 6 * run["n_params"] * run["n_tokens"]
+        own = slice(len(rows))
+        ratio = np.log(run["n_tokens"] / run["n_params"])
+        center = Center(float(np.log(flop[own]).mean()), float(ratio[own].mean()))
+        columns = center.columns(flop, **run, tilt=drift.tilt)
+    loss, se = np.full(len(group), LOSS), np.full(len(group), np.nan)
+    data = table.arrays(model, run, loss, se, group, len(names), reference, LOSS, columns)
+    data["mask"] &= np.arange(len(data["mask"])) < len(rows)
     rng = np.random.default_rng([number, len(names)])
     z = simulate.prior(joint, data, rng, 1)
 
@@ -85,18 +120,20 @@ def simulate(number: int, design: str) -> dict[str, float]:
     draws = NUTS(chains=1, draws=500).draw(joint, {**data, "log_loss": log_loss}, seed=number)
     fit = found(draws.z[0], draws.data)
     keep = np.linspace(0, 499, RANKS).astype(int)
-    largest = 6 * (run["n_params"] * run["n_tokens"]).max()
 
     def of_first_group(x: dict) -> dict[str, np.ndarray]:
         letters = {k: v[:, 0] if v.ndim > 1 else v for k, v in x["letters"].items()}
-        log_n, log_ratio = optimum(letters, 100 * largest)
-        return {**letters, "n_opt": log_n, "tokens_per_parameter": log_ratio}
+        if not drift:
+            return {**letters, **dict(zip(OPTIMUM, optimum(letters, 100 * largest), strict=True))}
+        told = {k: np.ravel(x["values"][k]) for k in ("noise", "decline", "departure")}
+        log_n, best = lowest(x["mean"][:, len(rows) : len(group)], far)
+        return {**letters, **told, "n_opt": log_n, "loss_beyond": best}
 
     true, drawn = of_first_group(truth), of_first_group(fit)
     low, high = np.quantile(drawn["n_opt"], [0.05, 0.95])
     return {
         "number": number,
-        **{k: float((drawn[k][keep] < true[k]).sum()) for k in QUANTITIES},
+        **{k: float((drawn[k][keep] < true[k]).sum()) for k in drawn},
         "covered": float(low <= true["n_opt"][0] <= high),
         "divergences": float(draws.stats["diverging"].sum()),
         "whitened": float(draws.info["metric"] != "adapted"),
@@ -141,7 +178,7 @@ def study(design: str, simulations: int, processes: int, keep: Path) -> pd.DataF
 def report(found: pd.DataFrame) -> pd.DataFrame:
     """One row a quantity: does the ECDF of the ranks stay inside simultaneous 99 % bands?"""
     rows = []
-    for k in QUANTITIES:
+    for k in found.columns.drop(["number", "covered", "divergences", "whitened"]):
         tail, limit = band_violation(found[k].to_numpy())
         rows.append({"quantity": k, "smallest tail probability": tail, "limit": limit, "inside": tail >= limit})
     return pd.DataFrame(rows)
@@ -153,7 +190,7 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=400)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=Path(tempfile.mkdtemp()), help="folder of what is done already")
-    parser.add_argument("--designs", nargs="*", default=["isoflop", "grouped"])
+    parser.add_argument("--designs", nargs="*", default=list(DESIGNS))
     options = parser.parse_args()
     for design in options.designs:
         began = time.perf_counter()
