@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from bayescale.parameter import Parameter, Quantity
@@ -16,12 +17,18 @@ class Law(ABC):
 
     To write a law, add one file to this folder with one frozen dataclass in it:
 
-    - ``inputs`` names the columns of a run that it reads;
+    - ``inputs`` names the columns of a run that it reads: its ``size``, the tokens ``n_tokens`` (which
+      a law may leave out), and its ``conditions``;
     - ``coefficients`` declares the paper's letters, and ``loss`` is the paper's equation in them;
     - ``parameters`` declares what is sampled instead, each with a prior in planners' units, and
       ``to_coefficients`` turns those into the letters. The letters of a power law are almost
       perfectly correlated (.999 for A and alpha); the loss that each term leaves at a reference
       run, the centre of the table, is not.
+
+    ``size`` is what a compute budget buys against tokens: ``n_params``, or ``n_active_params`` or
+    ``n_total_params`` where experts make these differ. ``conditions`` are inputs that no budget
+    settles (distinct tokens, experts, bits), each with its standard value: that of an ordinary run, at
+    which the parameters are defined, and which stands where a plan does not say.
 
     ``monotone`` names the inputs of which more never makes the mean loss worse, and ``domain`` the
     range of each input over which the contract holds. A law holds no data and no draws, and does
@@ -31,6 +38,8 @@ class Law(ABC):
     """
 
     inputs: ClassVar[tuple[str, ...]]
+    size: ClassVar[str] = "n_params"
+    conditions: ClassVar[Mapping[str, float]] = MappingProxyType({})
     parameters: ClassVar[tuple[Parameter, ...]]
     coefficients: ClassVar[tuple[Quantity, ...]]
     monotone: ClassVar[tuple[str, ...]]
@@ -57,7 +66,7 @@ class Law(ABC):
         """The paper's letters from the values of ``parameters`` at the reference run.
 
         ``values`` are in the parameters' own units (not on the unconstrained scale);
-        ``reference`` has one entry for each of ``inputs``.
+        ``reference`` has one entry for each of ``inputs``, conditions at their standard.
         """
 
     @abstractmethod

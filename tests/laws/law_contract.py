@@ -30,14 +30,20 @@ def values(law: Law, seed: int = 0) -> Arrays:
 
 
 def runs(law: Law, seed: int = 1) -> Arrays:
-    """Runs over the whole domain of the law."""
+    """Runs over the whole domain of the law: log-uniform, and uniform where an input may be 0."""
     rng = np.random.default_rng(seed)
-    return {name: np.exp(rng.uniform(*np.log(ends), DRAWS)) for name, ends in law.domain.items()}
+    draws = {k: rng.uniform(*(np.log(ends) if ends[0] else ends), DRAWS) for k, ends in law.domain.items()}
+    return {k: np.exp(v) if law.domain[k][0] else v for k, v in draws.items()}
+
+
+def references(law: Law) -> Arrays:
+    """Reference runs anywhere in the domain, conditions at their standard."""
+    return runs(law, 2) | {k: np.full(DRAWS, v) for k, v in law.conditions.items()}
 
 
 def letters(law: Law) -> Arrays:
-    """The letters of ``values`` at reference runs anywhere in the domain."""
-    return {name: np.asarray(a) for name, a in law.to_coefficients(values(law), runs(law, 2)).items()}
+    """The letters of ``values`` at ``references``."""
+    return {name: np.asarray(a) for name, a in law.to_coefficients(values(law), references(law)).items()}
 
 
 def spending_more_never_hurts(law: Law, name: str) -> None:
@@ -71,7 +77,7 @@ def gradient_is_finite(law: Law) -> None:
     def log_loss(value: Arrays, run: Arrays, reference: Arrays) -> jax.Array:
         return jnp.log(law.loss(law.to_coefficients(value, reference), run)).sum()
 
-    slopes = jax.grad(log_loss, argnums=(0, 1))(values(law), runs(law), runs(law, 2))
+    slopes = jax.grad(log_loss, argnums=(0, 1))(values(law), runs(law), references(law))
     for name, slope in (slopes[0] | slopes[1]).items():
         assert slope.dtype == jnp.float64
         assert np.isfinite(slope).all(), f"the slope in {name} is not finite"
@@ -94,7 +100,7 @@ def all_methods_broadcast(law: Law) -> None:
 
 def parameters_come_back(law: Law) -> None:
     """``to_parameters`` undoes ``to_coefficients`` at every reference run."""
-    drawn, reference = values(law), runs(law, 2)
+    drawn, reference = values(law), references(law)
     back = law.to_parameters(law.to_coefficients(drawn, reference), reference)
     assert set(back) == set(drawn)
     for name, a in drawn.items():
@@ -108,7 +114,7 @@ def numpy_and_jax_agree(law: Law) -> None:
         drawn = law.to_coefficients(value, reference)
         return {**drawn, "loss": law.loss(drawn, run), "floor": law.floor(drawn)}
 
-    plain = values(law), runs(law), runs(law, 2)
+    plain = values(law), runs(law), references(law)
     expected = both(*plain)
     for found in (both(*jax.tree.map(jnp.asarray, plain)), jax.jit(both)(*plain)):
         for name, a in expected.items():
@@ -118,7 +124,7 @@ def numpy_and_jax_agree(law: Law) -> None:
 def shared_names_are_one_quantity(law: Law) -> None:
     """A letter that is also a parameter is that parameter: a posterior keeps one of the two."""
     drawn = values(law)
-    made = law.to_coefficients(drawn, runs(law, 2))
+    made = law.to_coefficients(drawn, references(law))
     assert set(made) == {q.name for q in law.coefficients}
     for name in set(made) & set(drawn):
         np.testing.assert_array_equal(np.asarray(made[name]), drawn[name])

@@ -51,7 +51,10 @@ def test_everything_is_named_explained_and_in_a_unit(law: Law) -> None:
             assert q.unit.strip()
     assert set(law.domain) == set(law.inputs)
     assert set(law.monotone) <= set(law.inputs)
-    assert all(0 < low < high for low, high in law.domain.values())
+    assert {law.size, *law.conditions} <= set(law.inputs) <= {law.size, "n_tokens", *law.conditions}
+    for name, (low, high) in law.domain.items():
+        assert 0 <= low < high
+        assert low <= law.conditions[name] <= high if name in law.conditions else low > 0
 
 
 @pytest.mark.parametrize("law", EACH)
