@@ -28,6 +28,7 @@ Level = Annotated[float, typer.Option(help="Probability inside the equal-tailed 
 Seed = Annotated[int | None, typer.Option(help="Seed of everything random; drawn and stated unless given.")]
 TABLES = "Table of finished runs: CSV, TSV, JSON lines, Parquet or Excel."
 Columns = Annotated[list[str], typer.Option("--column", metavar="MEANING=HEADER", help="Header: n_params=Params.")]
+At = Annotated[list[str], typer.Option("--at", metavar="NAME=NUMBER", help="Condition of the law: n_experts=8.")]
 Units = Annotated[list[str], typer.Option("--unit", metavar="MEANING=UNIT", help="Unit of a column: n_params=M.")]
 Excluded = Annotated[list[str], typer.Option("--exclude", metavar="COLUMN=VALUE|RUN", help="Leave rows out.")]
 LeftOut = Annotated[list[str], typer.Option("--leave-out", metavar="RULE", help="Leave out what a rule doubts.")]
@@ -166,6 +167,11 @@ def group(name: str | None, new_group: bool, population_mean: bool) -> Group:
     if sum((name is not None, new_group, population_mean)) > 1:
         raise typer.BadParameter("--group, --new-group and --population-mean exclude one another.")
     return bs.NewGroup() if new_group else bs.PopulationMean() if population_mean else name
+
+
+def conditions(given: Iterable[str]) -> dict[str, float]:
+    """Values of a law's conditions, by name."""
+    return {name: numbers("--at", value, 1, "NAME=NUMBER")[0] for name, value in pairs("--at", given, "NAME=NUMBER")}
 
 
 def planned(n_params: list[float], n_tokens: list[float]) -> dict[str, list[float]]:

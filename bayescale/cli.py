@@ -17,6 +17,7 @@ from bayescale import _cli_options as options
 from bayescale._cli_options import (
     RULE,
     TABLES,
+    At,
     BytesPerToken,
     Columns,
     Decimal,
@@ -217,17 +218,18 @@ def allocate(
     flops_per_param_token: Annotated[
         float | None, typer.Option(metavar="K", help=f"{RULE} [default: the fit's]")
     ] = None,
+    at: At = [],
     as_json: Json = False,
     csv: Csv = None,
 ) -> str:
     """Compute-optimal model size, tokens and loss for each budget, with their intervals."""
-    chosen = options.group(group, new_group, population_mean)
+    chosen, held = options.group(group, new_group, population_mean), options.conditions(at)
     posterior = bs.load(source)
     bs.use_compile_cache()
     rule = None if flops_per_param_token is None else bs.FlopsRule(flops_per_param_token)
     from bayescale import _cli_words as words
 
-    frontier = bs.allocate(posterior, budget, rule=rule, group=chosen, level=level)
+    frontier = bs.allocate(posterior, budget, rule=rule, group=chosen, at=held, level=level)
     words.show_plan(frontier, as_json, csv)
     return frontier.standing
 
@@ -242,17 +244,20 @@ def predict(
     new_group: OfNew = False,
     population_mean: OfMean = False,
     level: Level = 0.9,
+    at: At = [],
     as_json: Json = False,
     csv: Csv = None,
 ) -> str:
     """Loss of planned runs: of the mean over runs like it, and of one new run."""
     chosen = options.group(group, new_group, population_mean)
-    runs = options.planned(n_params, n_tokens)
+    runs, held = options.planned(n_params, n_tokens), options.conditions(at)
     posterior = bs.load(source)
     bs.use_compile_cache()
     from bayescale import _cli_words as words
+    from bayescale.posterior.inputs import conditions
 
-    forecast = bs.predict(posterior, runs, group=chosen, level=level)
+    runs[posterior.law.size] = runs.pop("n_params")
+    forecast = bs.predict(posterior, runs | conditions(posterior.law, held), group=chosen, level=level)
     words.show_plan(forecast, as_json, csv)
     return forecast.standing
 

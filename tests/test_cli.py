@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def fitted(folder: Path) -> Any:
     """`fit --json` of the demonstration's table; the file is in ``folder / "fit.nc"``."""
-    return bayescale("fit", DEMO, "-o", folder / "fit.nc", "--chains", 2, "--seed", 3, "--json")
+    return bayescale("fit", DEMO, "-o", folder / "fit.nc", "--chains", 2, "--seed", 2, "--json")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_fit_prints_json_and_nothing_else(fitted: Any) -> None:
     found = strict(fitted.stdout)
     assert found["diagnostics"] == "PASS"
     assert found["kind"] == "eti"
-    assert found["info"]["seed"] == 3
+    assert found["info"]["seed"] == 2
     assert found["info"]["chains"] == 2
     letters = found["results"][0]["quantities"]
     assert letters["alpha"]["lower"] < letters["alpha"]["median"] < letters["alpha"]["upper"]
@@ -310,7 +310,7 @@ def test_choices_of_a_fit_are_kept_in_its_file(folder: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_draws(fit: Path, fitted: Any, folder: Path) -> None:
-    again = bayescale("fit", DEMO, "-o", folder / "again.nc", "--chains", 2, "--seed", 3, "--json")
+    again = bayescale("fit", DEMO, "-o", folder / "again.nc", "--chains", 2, "--seed", 2, "--json")
     assert strict(again.stdout)["results"] == strict(fitted.stdout)["results"]
 
 
@@ -340,7 +340,7 @@ def test_divergences_are_counted_everywhere(monkeypatch: pytest.MonkeyPatch, fol
         return dataclasses.replace(found, stats=stats)
 
     monkeypatch.setattr(bs.NUTS, "draw", diverging)
-    done = bayescale("fit", DEMO, "-o", folder / "diverging.nc", "--chains", 2, "--seed", 3)
+    done = bayescale("fit", DEMO, "-o", folder / "diverging.nc", "--chains", 2, "--seed", 2)
     assert done.exit_code == NOT_PASSED
     assert done.stdout.startswith("FAIL: divergences 40")
     assert "40 of 2000 draws diverged" in done.stderr

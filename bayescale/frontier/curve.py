@@ -13,8 +13,9 @@ and the optimum is where the two balance. Three properties make finding it exact
   the optimum from anywhere, and it is nearly straight for the laws built from them;
 - each Newton step that leaves its bracket, or is not half its predecessor, is replaced by a halving.
 
-Every function takes flat arrays of one length, an element being one draw at one budget: ``letters``,
-``flop`` (FLOPs), ``low`` and ``high`` (ends of the curve in log N) and ``u``.
+Every function takes flat arrays of one length, an element being one draw at one budget: ``letters``
+(with the values at which conditions are held), ``flop`` (FLOPs), ``low`` and ``high`` (ends of the
+curve in log N) and ``u``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from bayescale.laws._law import Law
+from bayescale.laws._law import Law, held_at
 from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
 
@@ -37,8 +38,9 @@ TINY = 1e-12  # a halving step this small is at the resolution of log N
 MAX_STEPS = 120  # 45 halvings reach TINY from the whole domain; Newton steps may come between
 
 
-def _run(u: Any, d: Any) -> dict[str, Any]:
-    return {"n_params": jnp.exp(u), "n_tokens": jnp.exp(d)}
+def _run(law: Law | Drifted, letters: Any, u: Any, d: Any) -> dict[str, Any]:
+    held = {name: letters[held_at(name)] for name in law.conditions}
+    return {law.size: jnp.exp(u), "n_tokens": jnp.exp(d), **held}
 
 
 def _log_tokens(rule: ComputeRule, flop: Any, u: Any) -> Any:
@@ -53,7 +55,7 @@ def _marginal(law: Law | Drifted, rule: ComputeRule, letters: Any, u: Any, d: An
     one, zero = jnp.ones_like(u), jnp.zeros_like(u)
 
     def loss(u: Any, d: Any) -> Any:
-        return law.loss(letters, _run(u, d))
+        return law.loss(letters, _run(law, letters, u, d))
 
     def cost(u: Any, d: Any) -> Any:
         return rule.flop(jnp.exp(u), jnp.exp(d), xp=jnp)
@@ -117,7 +119,7 @@ def bottom(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, low: 
 
     def descend(left: Any) -> tuple[Any, Any]:
         u = _fall_to_zero(balance, left, left + width, left + width / 2)
-        loss = law.loss(letters, _run(u, _log_tokens(rule, flop, u)))
+        loss = law.loss(letters, _run(law, letters, u, _log_tokens(rule, flop, u)))
         return u, jnp.where(jnp.isnan(loss), jnp.inf, loss)
 
     (u, loss), (other, other_loss) = descend(first), descend(second)
@@ -149,7 +151,7 @@ def _deepest_valleys(
         u = low + j * width
         d = _log_tokens(rule, flop, u)
         gain, price, *_ = _marginal(law, rule, letters, u, d)
-        return u, law.loss(letters, _run(u, d)), price - gain
+        return u, law.loss(letters, _run(law, letters, u, d)), price - gain
 
     def step(j: Any, state: Any) -> Any:
         (u, loss, slope), (best, first), (next_best, second) = state
@@ -173,7 +175,7 @@ def _deepest_valleys(
 def spend(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any]:
     """Tokens and loss at ``u``."""
     d = _log_tokens(rule, flop, u)
-    return jnp.exp(d), law.loss(letters, _run(u, d))
+    return jnp.exp(d), law.loss(letters, _run(law, letters, u, d))
 
 
 def _excess_slopes(law: Law | Drifted, rule: ComputeRule, letters: Any, flop: Any, u: Any) -> tuple[Any, Any, Any, Any]:
@@ -210,7 +212,7 @@ def band(
     def at(u: Any) -> tuple[Any, Any]:
         d = _log_tokens(rule, flop, u)
         gain, price, *_ = _marginal(law, rule, letters, u, d)
-        return law.loss(letters, _run(u, d)), price - gain
+        return law.loss(letters, _run(law, letters, u, d)), price - gain
 
     best, _ = at(u)
     height = jnp.sqrt((ratio - 1) * best)

@@ -7,7 +7,7 @@ share that has none is stated, and beyond 5 % of them there is no interval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -23,6 +23,7 @@ from bayescale.frontier.rows import UNITS, WORDS, band, rows, summarise
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
 from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.inputs import conditions
 from bayescale.runs.flops import ComputeRule
 
 if TYPE_CHECKING:
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
 
 
 def allocate(
-    posterior: Posterior, budgets: Any, *, rule: ComputeRule | None = None, group: Any = None, level: float = 0.9
+    posterior: Posterior,
+    budgets: Any,
+    *,
+    rule: ComputeRule | None = None,
+    group: Any = None,
+    at: Mapping[str, float] | None = None,
+    level: float = 0.9,
 ) -> Frontier:
     """Compute-optimal model size and tokens for each budget, with their uncertainty.
 
@@ -44,6 +51,8 @@ def allocate(
         What a run costs; the fit's own rule unless given.
     group : str, NewGroup, PopulationMean, or list of those, optional
         Of a grouped fit: which groups; all of its groups unless given.
+    at : mapping of str to float, optional
+        Values of the law's conditions (``{"n_experts": 8}``); those left out are at their standard.
     level : float
         Probability inside the equal-tailed intervals.
 
@@ -55,8 +64,8 @@ def allocate(
     ------
     ValueError
         If a budget is not a positive number of FLOPs that buys a run within the law's domain (all bad
-        ones in one message), ``level`` is not between 0 and 1, a group is unknown or named twice, or
-        the law reads more than parameters and tokens.
+        ones in one message), ``level`` is not between 0 and 1, a group is unknown or named twice, a
+        condition is unknown or outside the law's domain, or the law reads no tokens.
     TypeError
         If ``rule`` is not a FLOP rule.
     """
@@ -68,7 +77,8 @@ def allocate(
     (n_low, n_high), (d_low, d_high) = solve.domain(posterior.law)
     alone = posterior.law_alone
     flop = read_budgets(budgets, smallest=float(rule.flop(n_low, d_low)), largest=float(rule.flop(n_high, d_high)))
-    surfaces = {label: posterior.surface(chosen) for label, chosen in chosen_groups(posterior.groups, group).items()}
+    groups = chosen_groups(posterior.groups, group)
+    surfaces = {label: posterior.surface(chosen, at) for label, chosen in groups.items()}
     mean = next(iter(surfaces.values())).law
     letters = {g: own.at(solve.fitted_compute(posterior, rule, own, flop)) for g, own in surfaces.items()}
     return Frontier(
@@ -83,7 +93,8 @@ def allocate(
         beyond=posterior.beyond,
         letters=letters,
         log_n={label: solve.optimum(mean, rule, own, flop)[0] for label, own in letters.items()},
-        law_alone=alone and allocate(alone, budgets, rule=rule, group=group, level=level),
+        law_alone=alone and allocate(alone, budgets, rule=rule, group=group, at=at, level=level),
+        conditions=conditions(posterior.law, at),
     )
 
 
@@ -118,6 +129,8 @@ class Frontier:
         Of a fit with drift: the same budgets were the law exact.
     beyond : str or None
         Of a fit with drift: PASS or FAIL, whether intervals beyond the data are calibrated.
+    conditions : mapping of str to float
+        Values at which the law's conditions are held.
     """
 
     law: Law
@@ -132,6 +145,7 @@ class Frontier:
     log_n: Mapping[str | None, np.ndarray]
     law_alone: Frontier | None = None
     beyond: str | None = None
+    conditions: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def warning(self) -> str | None:
@@ -222,7 +236,7 @@ class Frontier:
         of the budget that a model of the interval's lower end, median and upper end wastes. With
         drift, ``law_alone`` is the same entry were the law exact, and ``drift_share`` the share of the
         intervals' widths (of logs) that is drift; ``beyond_data`` is FAIL where the table has no
-        calibrated forecast beyond it.
+        calibrated forecast beyond it. ``conditions`` are the values at which the law's conditions are held.
         """
         return {
             "warning": self.warning,
@@ -233,6 +247,7 @@ class Frontier:
             "loss_unit": self.loss_unit,
             "drift": self.mean is not self.law,
             "beyond_data": self.beyond,
+            "conditions": dict(self.conditions),
             "results": rows(self),
         }
 

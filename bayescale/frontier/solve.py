@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from bayescale.frontier import curve
-from bayescale.laws._law import Law
+from bayescale.laws._law import Law, held_at
 from bayescale.model.drift import Drifted
 from bayescale.runs.flops import ComputeRule
 
@@ -44,15 +44,13 @@ def domain(law: Law | Drifted) -> tuple[tuple[float, float], tuple[float, float]
     Raises
     ------
     ValueError
-        If the law reads anything that a compute budget does not settle.
+        If the law reads no tokens, so that there is nothing to trade.
     """
-    others = sorted(set(law.inputs) - {"n_params", "n_tokens"})
-    if others:
+    if "n_tokens" not in law.inputs:
         raise ValueError(
-            f"{type(law).__name__} also reads {', '.join(others)}, which a compute budget does not settle; "
-            "an optimum needs a law of n_params and n_tokens."
+            f"{type(law).__name__} reads no tokens: a larger model always loses less, and a budget has no optimum."
         )
-    (n_low, n_high), (d_low, d_high) = law.domain["n_params"], law.domain["n_tokens"]
+    (n_low, n_high), (d_low, d_high) = law.domain[law.size], law.domain["n_tokens"]
     return (max(1.0, n_low), n_high), (max(1.0, d_low), d_high)
 
 
@@ -88,7 +86,8 @@ def fitted_compute(posterior: Posterior, rule: ComputeRule, surface: Surface, bu
     law, fitted = posterior.law, posterior.rule
     if rule == fitted or surface.path is None:
         return budgets
-    log_n, interior = optimum(law, rule, {q.name: surface.letters[q.name] for q in law.coefficients}, budgets)
+    read = [*(q.name for q in law.coefficients), *map(held_at, law.conditions)]
+    log_n, interior = optimum(law, rule, {name: surface.letters[name] for name in read}, budgets)
     planned = interior.any(axis=0)
     n = np.exp(np.nanmedian(log_n[:, planned], axis=0))
     own = np.array(budgets, float)

@@ -12,6 +12,11 @@ from bayescale.parameter import Parameter, Quantity
 Values = Mapping[str, Any]
 
 
+def held_at(condition: str) -> str:
+    """Name, among what is handed on with a law's letters, of the value at which a condition is held."""
+    return f"at_{condition}"
+
+
 class Law(ABC):
     """The mean loss of a finished training run, given what was spent on it.
 
@@ -44,6 +49,11 @@ class Law(ABC):
     coefficients: ClassVar[tuple[Quantity, ...]]
     monotone: ClassVar[tuple[str, ...]]
     domain: ClassVar[Mapping[str, tuple[float, float]]]
+
+    @property
+    def spent(self) -> tuple[str, ...]:
+        """The inputs that compute pays for: the size, and the tokens where the law reads them."""
+        return tuple(name for name in (self.size, "n_tokens") if name in self.inputs)
 
     @abstractmethod
     def loss(self, letters: Values, run: Values) -> Any:

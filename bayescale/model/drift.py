@@ -171,13 +171,23 @@ class Drifted:
         return self.law.inputs
 
     @property
+    def size(self) -> str:
+        """What a compute budget buys against tokens."""
+        return self.law.size
+
+    @property
+    def conditions(self) -> Mapping[str, float]:
+        """What no compute budget settles, with its standard."""
+        return self.law.conditions
+
+    @property
     def domain(self) -> Mapping[str, tuple[float, float]]:
         """Where it holds."""
         return self.law.domain
 
     def loss(self, letters: Mapping[str, Any], run: Mapping[str, Any]) -> Any:
         """Mean loss, as `Law.loss`."""
-        center = {name: letters[f"center_{name}"] for name in self.law.monotone}
-        seen = declining(run, letters[DECLINE.name], center, self.law.monotone)
-        q = jnp.log(run["n_tokens"] / run["n_params"]) - letters["center_ratio"]
+        center = {name: letters[f"center_{name}"] for name in self.law.spent}
+        seen = declining(run, letters[DECLINE.name], center, self.law.spent)
+        q = jnp.log(run["n_tokens"] / run[self.law.size]) - letters["center_ratio"]
         return self.law.loss(letters, seen) * jnp.exp(letters[DEPARTURE.name] + letters["tilt"] * q)

@@ -95,7 +95,7 @@ class Joint:
         run, paths = data["run"], {}
         if self.path:
             decline = of_runs({DECLINE.name: values[DECLINE.name]})[DECLINE.name]
-            run = declining(run, decline, data["reference"], self.law.monotone)
+            run = declining(run, decline, data["reference"], self.law.spent)
         mean = jnp.log(self.law.loss(of_runs(letters), run))
         if self.path:
             paths, away = self._paths(values, data, data["log_loss"] - mean)

@@ -23,6 +23,7 @@ from bayescale.inference.nuts import NUTS
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drift
 from bayescale.posterior.fitting import chosen, fit
+from bayescale.posterior.inputs import of_runs
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.predict import simulated
 from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, ROUNDING, Backtest, score
@@ -197,7 +198,7 @@ def _fits(
 def _scored(posterior: Posterior, test: Runs, level: float, seed: int) -> pd.DataFrame:
     """One fit's forecasts of the runs held out, with their scores."""
     table = test.table
-    inputs = {k: table[k].to_numpy(float) for k in posterior.law.inputs}
+    inputs = of_runs(posterior.law, test)
     blocks = [new for _, _, new in simulated(posterior, None, inputs, np.random.default_rng(seed)) if new is not None]
     return score(np.concatenate(blocks, 1), table, posterior.largest["flop"], level)
 

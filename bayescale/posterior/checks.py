@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import norm, rankdata
 
 from bayescale.posterior import _arviz
+from bayescale.posterior.inputs import of_runs
 from bayescale.posterior.posterior import Posterior
 from bayescale.posterior.surface import Surface
 
@@ -27,7 +28,7 @@ def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     for g in posterior.groups or (None,):
         at = np.ones(len(runs), bool) if group is None else group == g
         surface, values = posterior.surface(g), posterior.values(g)
-        run = {k: t.loc[at, k].to_numpy(float) for k in posterior.law.inputs}
+        run = {k: v[at] for k, v in of_runs(posterior.law, runs).items()}
         flop = posterior.rule.flop(*(t.loc[at, k].to_numpy(float) for k in ("n_params", "n_tokens")))
         mean.append((at, _log_loss(surface, surface.at(flop), run)))
         scale.append((at, np.hypot(values["noise"][:, None], se[at])))

@@ -26,7 +26,7 @@ from bayescale.model.joint import Joint, Model
 from bayescale.model.noise import Noise
 from bayescale.model.pooling import Complete, Pooling
 from bayescale.parameter import Fixed, Prior
-from bayescale.posterior import diagnostics
+from bayescale.posterior import diagnostics, inputs
 from bayescale.posterior.gate import gate
 from bayescale.posterior.labels import labelled
 from bayescale.posterior.posterior import Posterior
@@ -90,8 +90,8 @@ def fit(
     Raises
     ------
     ValueError
-        For an unknown column, parameter or setting, priors that the engine does not read, or more rows with
-        so many draws than memory holds; before anything is sampled.
+        For an unknown column, parameter or setting, runs for which the law does not hold, priors that the
+        engine does not read, or more rows with so many draws than memory holds; before anything is sampled.
     """
     engine = engine or NUTS()
     model = _readable(_model(law, pooling, noise, priors, drift), engine)
@@ -224,8 +224,8 @@ def arrays_of(model: Model, runs: Runs) -> tuple[Joint, dict[str, Any]]:
     """
     label, groups = _groups(model, runs)
     t = runs.table
-    columns = {k: t[k].to_numpy(float) for k in model.law.inputs}
-    reference = {k: float(np.exp(np.log(v).mean())) for k, v in columns.items()}
+    columns = inputs.of_runs(model.law, runs)
+    reference = inputs.reference(model.law, columns)
     path = center_of(runs).columns(*_spent(runs), model.drift.tilt) if model.drift else None
     loss, se = t["loss"].to_numpy(float), t["loss_se"].to_numpy(float)
     at, n = np.searchsorted(groups, label), len(groups)

@@ -34,7 +34,8 @@ def gate(posterior: Posterior) -> tuple[Check, ...]:
     label = runs.labels(by)[0] if by else np.zeros(len(t))
     log_c, log_l = (np.log(t[name].to_numpy(float)) for name in ("flop", "loss"))
     own = [label == g for g in np.unique(label)]
-    apart = own if all(kind == "separate" for _, kind in posterior._kinds) else [np.ones(len(t), bool)]
+    kinds = {posterior.model.pooling.kind(p) for p in posterior.model.parameters}
+    apart = own if kinds == {"separate"} else [np.ones(len(t), bool)]
     return (
         _steepening([steepening(log_c[at], log_l[at]) for at in own]),
         _span(min(np.ptp(log_c[at]) for at in apart) / np.log(10)),

@@ -23,8 +23,9 @@ from bayescale.posterior.entries import (
     headed,
     positive,
 )
+from bayescale.posterior.inputs import checked
 from bayescale.posterior.posterior import Group, Posterior
-from bayescale.posterior.predict import checked, simulated
+from bayescale.posterior.predict import simulated
 from bayescale.posterior.scorecard import ALONE, BOOTSTRAP, DRIFTS, records
 from bayescale.posterior.store import fingerprint, recipe
 
@@ -235,14 +236,15 @@ def _open(run: str, found: dict[str, Entry], loss_unit: str | None) -> str:
 
 def _forecast(posterior: Posterior, group: Group, n_params: float, n_tokens: float, seed: int) -> dict[str, Any]:
     """All that an entry says of a fit and of the run that it forecasts."""
-    inputs = checked(posterior.law, {"n_params": n_params, "n_tokens": n_tokens})
+    inputs = checked(posterior.law, {posterior.law.size: n_params, "n_tokens": n_tokens})
     if any(len(v) != 1 for v in inputs.values()):
         raise ValueError("An entry of a ledger is one run: n_params and n_tokens are single numbers.")
     made, name = recipe(posterior), ALONE if posterior.info["engine"] != "huber" else BOOTSTRAP
     fits = {DRIFTS if posterior.model.drift else name: posterior}
     fits |= {ALONE: posterior.law_alone} if posterior.law_alone else {}
-    flop = float(posterior.rule.flop(inputs["n_params"], inputs["n_tokens"])[0])
+    flop = float(posterior.rule.flop(inputs[posterior.law.size], inputs["n_tokens"])[0])
     return {
+        "n_params": n_params,
         **{k: float(v[0]) for k, v in inputs.items()},
         "flop": flop,
         "group": None if group is None else str(group),

@@ -14,11 +14,12 @@ import numpy as np
 
 from bayescale import _show
 from bayescale._files import put
-from bayescale.model.drift import DECLINE, DEPARTURE, KNOTS, Center
+from bayescale.model.drift import Center
 from bayescale.model.joint import Model
 from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.posterior.diagnostics import Check, Status, overall
 from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.inputs import held
 from bayescale.posterior.surface import Surface, drifted, weights
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
@@ -127,7 +128,7 @@ class Posterior:
         """
         known = ", ".join(self.groups)
         if isinstance(group, NewGroup | PopulationMean):
-            if not any(kind == "partial" for _, kind in self._kinds):
+            if not any(self.model.pooling.kind(p) == "partial" for p in self.model.parameters):
                 raise ValueError(
                     f"A {group} needs partial pooling, Partial(column); this fit has {self.model.pooling}."
                 )
@@ -148,10 +149,6 @@ class Posterior:
             )
         return group
 
-    @property
-    def _kinds(self) -> tuple[tuple[str, str], ...]:
-        return tuple((p.name, self.model.pooling.kind(p)) for p in self.model.parameters)
-
     def coefficients(self, group: Group = None) -> dict[str, np.ndarray]:
         """Draws of the law's letters, each an array (chains x draws,), chain after chain.
 
@@ -167,16 +164,18 @@ class Posterior:
         """Draws of the parameters' values (of noise as well), as in `coefficients`."""
         return self._of(self.named(group))[1]
 
-    def surface(self, group: Group = None) -> Surface:
-        """The mean loss of any run, draw by draw, in the order of `coefficients`."""
+    def surface(self, group: Group = None, at: Mapping[str, float] | None = None) -> Surface:
+        """The mean loss of any run, draw by draw, in the order of `coefficients`.
+
+        ``at`` holds conditions of the law for whoever asks for its optima, those left out at their standard.
+        """
         letters, values = self._of(self.named(group))
+        letters = letters | held(self.law, at, len(next(iter(letters.values()))))
         if self.model.drift is None:
             return Surface(self.law, letters)
         path = weights(self.tree["posterior"].dataset, group, self.model.drift, self.info["seed"])
-        path = path * values[DEPARTURE.name][:, None]
-        path[:, KNOTS:] *= np.sqrt(self.model.drift.tilt)
-        decline = np.broadcast_to(values[DECLINE.name], len(path))
-        return drifted(self.law, letters, decline, path, Center(**self.info["center"]), self.reference)
+        center = Center(**self.info["center"])
+        return drifted(self.law, letters, values, path, self.model.drift.tilt, center, self.reference)
 
     @functools.cache  # noqa: B019  (a posterior is frozen and few are alive)
     def _of(self, group: Group) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -15,6 +15,7 @@ from bayescale import _show
 from bayescale.laws._law import Law
 from bayescale.model.drift import Drifted
 from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.inputs import checked
 from bayescale.posterior.posterior import Group, Posterior
 from bayescale.runs.table import Runs
 
@@ -129,7 +130,8 @@ def predict(
     posterior : Posterior
         A fit.
     runs : mapping, DataFrame or Runs
-        The law's inputs, ``n_params`` (parameters) and ``n_tokens`` (tokens): numbers, or lists of one length.
+        The law's inputs, its size (``n_params``) and ``n_tokens``: numbers, or lists of one length. Conditions
+        that are not given are at their standard.
     group : str, NewGroup, PopulationMean, a list of them, or None
         Whose law; None is every group of the fit.
     level : float
@@ -145,12 +147,12 @@ def predict(
     """
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, as 0.9, not {level!r}.")
-    inputs = checked(posterior.law, runs.table if isinstance(runs, Runs) else runs)
+    inputs = checked(posterior.law, runs)
     wanted = group if isinstance(group, list) else [group]
     if group is None and posterior.groups:
         wanted = list(posterior.groups)
     chosen = [posterior.named(g) for g in wanted]
-    flop = posterior.rule.flop(inputs["n_params"], inputs["n_tokens"])
+    flop = posterior.rule.flop(inputs[posterior.law.size], inputs["n_tokens"])
     frame = pd.DataFrame({**inputs, "flop": flop})
     frame["extrapolation_factor"] = frame["flop"] / posterior.largest["flop"]
     rng = np.random.default_rng(seed)
@@ -159,31 +161,6 @@ def predict(
     mean, new_run = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
     alone = posterior.law_alone and predict(posterior.law_alone, runs, group=group, level=level, seed=seed)
     return Forecast(table, mean, new_run, level, posterior.status, posterior.loss_unit, alone, posterior.beyond)
-
-
-def checked(law: Law, runs: Any) -> dict[str, np.ndarray]:
-    """The law's inputs as arrays of one length; ValueError for what it does not hold for."""
-    missing = [k for k in law.inputs if k not in runs]
-    if missing:
-        raise ValueError(f"predict needs {', '.join(law.inputs)}; missing: {', '.join(missing)}.")
-    problems, arrays = [], []
-    for k in law.inputs:
-        try:
-            a = np.atleast_1d(np.asarray(runs[k], float))
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{k} must be numbers, not {runs[k]!r:.80}.") from None
-        if a.ndim > 1:
-            raise ValueError(f"{k} is one list of numbers, not a table of shape {a.shape}; a grid is given raveled.")
-        low, high = law.domain[k]
-        bad = np.flatnonzero(~((a >= low) & (a <= high)))
-        problems += [f"{k}[{i}] = {a[i]:g} ({low:g} to {high:g})" for i in bad[:10]]
-        arrays.append(a)
-    if problems:
-        raise ValueError(f"Inputs outside the range that {type(law).__name__} holds for: {', '.join(problems)}.")
-    lengths = {k: len(a) for k, a in zip(law.inputs, arrays, strict=True) if len(a) != 1}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"Inputs are of one length, or single numbers; here {lengths}.")
-    return dict(zip(law.inputs, np.broadcast_arrays(*arrays), strict=True))
 
 
 @functools.cache
@@ -208,7 +185,7 @@ def simulated(
         part = {k: v[at : at + block] for k, v in inputs.items()}
         n = len(next(iter(part.values())))
         filled = {k: np.concatenate([v, np.repeat(v[-1:], block - n)]) for k, v in part.items()}
-        flop = posterior.rule.flop(filled["n_params"], filled["n_tokens"])
+        flop = posterior.rule.flop(filled[posterior.law.size], filled["n_tokens"])
         with jax.enable_x64(True):
             loss = np.asarray(losses(surface.law)(surface.at(flop), filled))[:, :n]
         noise = posterior.model.noise

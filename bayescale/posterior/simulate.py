@@ -13,8 +13,8 @@ import pandas as pd
 
 from bayescale.model.noise import Gaussian, StudentT
 from bayescale.posterior.fitting import chosen
+from bayescale.posterior.inputs import checked
 from bayescale.posterior.posterior import Group, Posterior
-from bayescale.posterior.predict import checked
 from bayescale.runs.flops import SIX_ND, FlopsRule
 from bayescale.runs.table import Runs
 
@@ -75,7 +75,7 @@ def simulate(
     posterior : Posterior
         A fit, of which one draw is the law of the whole table; or a published law.
     runs : mapping, DataFrame or Runs
-        The law's inputs, ``n_params`` (parameters) and ``n_tokens`` (tokens).
+        The law's inputs, its size (``n_params``), ``n_tokens``, and conditions that are not at their standard.
     noise : float
         Scale of the scatter of log loss, as a share of the loss; the default is the robust standard
         deviation of the residuals of Hoffmann et al.'s runs from Besiroglu et al.'s refit, .0049.
@@ -104,8 +104,8 @@ def simulate(
         raise ValueError(f"tail is a positive number of degrees of freedom, as 4, not {tail!r}.")
     seed = chosen(seed)
     rng = np.random.default_rng(seed)
-    inputs = checked(posterior.law, runs.table if isinstance(runs, Runs) else runs)
-    flop = posterior.rule.flop(*(inputs[k] for k in ("n_params", "n_tokens")))
+    inputs = checked(posterior.law, runs)
+    flop = posterior.rule.flop(inputs[posterior.law.size], inputs["n_tokens"])
     surface = posterior.surface(group)
     letters = surface.at(flop)
     draw = rng.integers(len(next(iter(letters.values()))))

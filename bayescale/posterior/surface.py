@@ -71,12 +71,16 @@ def weights(draws: xr.Dataset, group: Any, drift: Drift, seed: int) -> np.ndarra
 def drifted(
     law: Law,
     letters: Mapping[str, np.ndarray],
-    decline: np.ndarray,
+    values: Mapping[str, np.ndarray],
     path: np.ndarray,
+    tilt: float,
     center: Center,
     reference: Mapping[str, float],
 ) -> Surface:
-    """The surface of a law with drift."""
-    same = {"center_ratio": center.log_ratio, **{f"center_{name}": reference[name] for name in law.monotone}}
+    """The surface of a law with drift, from the parameters' values (S,) and the weights of its path for s = 1."""
+    path = path * values[DEPARTURE.name][:, None]
+    path[:, KNOTS:] *= np.sqrt(tilt)
+    decline = np.broadcast_to(values[DECLINE.name], len(path))
+    same = {"center_ratio": center.log_ratio, **{f"center_{name}": reference[name] for name in law.spent}}
     fixed = {name: np.full(len(path), value) for name, value in same.items()}
     return Surface(Drifted(law), {**letters, DECLINE.name: decline, **fixed}, path, center)

@@ -13,7 +13,12 @@ from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import amount, count, interval, kind, number, printable, problem, reach, status
 
 ROWS = 10  # rows of a table and groups of a result that are shown; the rest is in to_dataframe()
-NUMBERS_OF = {"n_params": ("N", "parameters"), "n_tokens": ("D", "tokens")}
+NUMBERS_OF = {
+    "n_params": ("N", "parameters"),
+    "n_active_params": ("N", "active parameters"),
+    "n_total_params": ("N", "total parameters"),
+    "n_tokens": ("D", "tokens"),
+}
 
 
 def frontier_page(frontier: Frontier) -> Page:
@@ -26,7 +31,11 @@ def frontier_page(frontier: Frontier) -> Page:
     return Page(
         status(frontier.diagnostics, warning=frontier.warning),
         f"Compute-optimal frontier, diagnostics {frontier.diagnostics}: {problem(frontier)}",
-        (largest(frontier.largest), f"median and {kind(frontier.level)} interval over draws that have an optimum"),
+        (
+            largest(frontier.largest),
+            *(f"{name} = {number(value)}" for name, value in frontier.conditions.items()),
+            f"median and {kind(frontier.level)} interval over draws that have an optimum",
+        ),
         [
             *(table for group, own in some_groups.items() for table in _tables(group, own, frontier)),
             *left_over(len(groups) - len(some_groups), "group", "to_dataframe()"),

@@ -18,7 +18,7 @@ from bayescale.runs.columns import near
 from bayescale.runs.costs import SIX_ND, ComputeRule  # the rules beside k N D, so that a saved table finds its own
 from bayescale.runs.number import column, text
 from bayescale.runs.rules import InvalidRuns, row_problems
-from bayescale.runs.units import NATS, UNITS
+from bayescale.runs.units import CONVENTIONS, NATS, UNITS
 
 NUMBERS = ("n_params", "n_tokens", "flop", "loss", "loss_se")
 RECOGNISED = ("column", "meaning", "unit", "used", "refused", "why")
@@ -104,6 +104,12 @@ class Runs:
     def center(self) -> dict[str, float]:
         """Geometric means of ``n_params`` and ``n_tokens``: the table's centre in logs."""
         return {name: float(np.exp(np.mean(np.log(self.table[name].to_numpy())))) for name in ("n_params", "n_tokens")}
+
+    @property
+    def counts(self) -> str:
+        """What sizes count (``active``, ``total``, ...), where the source or its reader says; else empty."""
+        said = self.recognised.loc[self.recognised["meaning"] == "n_params", "unit"]
+        return next((c for c in CONVENTIONS if said.str.endswith(f"({c})").any()), "")
 
     @property
     def table_hash(self) -> str:

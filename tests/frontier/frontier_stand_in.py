@@ -58,7 +58,7 @@ class StandIn:
     def groups(self) -> tuple[str, ...]:
         return tuple(name for name in self.draws if name is not None and name not in ("new group", "population mean"))
 
-    def surface(self, group: Any = None) -> Surface:
+    def surface(self, group: Any = None, at=None) -> Surface:
         return Surface(self.law, {name: np.asarray(v, float) for name, v in self.coefficients(group).items()})
 
     def coefficients(self, group: Any = None) -> Mapping[str, np.ndarray]:

@@ -122,7 +122,8 @@ def test_dataframe_has_the_dictionarys_numbers(frontier):
         row["n_within_1_percent_params"]["upper"] for row in table["results"]
     ]
     assert frame.attrs == {"warning": None, "level": 0.9, "kind": "eti", "diagnostics": "PASS", "drift": False,
-                           "beyond_data": None, "rule": "C = 6 N D", "loss_unit": "nats per token"}  # fmt: skip
+                           "beyond_data": None, "rule": "C = 6 N D", "loss_unit": "nats per token",
+                           "conditions": {}}  # fmt: skip
     numeric = frame.drop(columns=["group", "extrapolates", "far", "determined"])
     assert {str(t) for t in numeric.dtypes} == {"float64"}
 

@@ -306,17 +306,17 @@ def test_a_valley_above_the_edge_is_no_optimum():
 
 
 @dataclass(frozen=True)
-class Repeated(TwoValleys.__base__):  # type: ignore[misc, name-defined]
-    """Reads a third column."""
+class Sized(TwoValleys.__base__):  # type: ignore[misc, name-defined]
+    """Reads no tokens."""
 
-    inputs: ClassVar[tuple[str, ...]] = ("n_params", "n_tokens", "n_unique")
+    inputs: ClassVar[tuple[str, ...]] = ("n_params",)
     loss = floor = to_coefficients = to_parameters = lambda self, *_: 0.0
 
 
-def test_a_law_that_reads_more_is_refused():
-    """The message names the column that a budget leaves open."""
-    with pytest.raises(ValueError, match="Repeated also reads n_unique"):
-        solve.domain(Repeated())
+def test_a_law_without_tokens_has_no_optimum():
+    """Nothing is traded: the message says so."""
+    with pytest.raises(ValueError, match="Sized reads no tokens"):
+        solve.domain(Sized())
 
 
 def test_the_callers_precision_is_left_alone():
