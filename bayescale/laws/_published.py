@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
+from bayescale.laws import _published_experts
+
 
 @final
 @dataclass(frozen=True)
@@ -144,3 +146,4 @@ CONSTANTS: dict[str, Published] = {
         {"n_params": 8.67e9, "n_tokens": 2.42e11, "flop": 9.26e21},
     ),
 }
+CONSTANTS |= {name: Published(*fields) for name, fields in _published_experts.FIELDS.items()}
