@@ -161,6 +161,7 @@ def laws() -> list[dict[str, Any]]:
                 "name": name,
                 "formula": (type(law).__doc__ or "").splitlines()[0],
                 "inputs": list(law.inputs),
+                "conditions": dict(law.conditions),
                 "coefficients": [{"name": q.name, "meaning": q.meaning, "unit": q.unit} for q in law.coefficients],
                 "parameters": [
                     {"name": p.name, "meaning": p.meaning, "unit": p.unit, "prior": repr(model.prior(p))}
@@ -176,10 +177,16 @@ def law_pages() -> str:
     head = "# Laws, with their parameters and default priors"
     laws = ((name, bs.laws.get(name)) for name in bs.laws.names())
     pages = (
-        f"## {name}\n\nReads {', '.join(law.inputs)}.\n\n{textwrap.indent(repr(bs.Model(law)), '    ')}"
+        f"## {name}\n\nReads {', '.join(_input(law, k) for k in law.inputs)}.\n\n"
+        f"{textwrap.indent(repr(bs.Model(law)), '    ')}"
         for name, law in laws
     )
     return "\n\n".join([head, *pages])
+
+
+def _input(law: Any, name: str) -> str:
+    """An input, and where an ordinary run has it."""
+    return f"{name} (a condition, {law.conditions[name]:g} in ordinary runs)" if name in law.conditions else name
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

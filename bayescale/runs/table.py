@@ -108,8 +108,9 @@ class Runs:
     @property
     def counts(self) -> str:
         """What sizes count (``active``, ``total``, ...), where the source or its reader says; else empty."""
-        said = self.recognised.loc[self.recognised["meaning"] == "n_params", "unit"]
-        return next((c for c in CONVENTIONS if said.str.endswith(f"({c})").any()), "")
+        rows = zip(self.recognised["meaning"].astype(str), self.recognised["unit"].astype(str), strict=True)
+        units = [unit for meaning, unit in rows if meaning.startswith("n_params:")]
+        return next((c for c in CONVENTIONS for unit in units if f" ({c})" in unit), "")
 
     @property
     def table_hash(self) -> str:
