@@ -2,6 +2,8 @@ from . import laws as laws
 from . import runs as runs
 from .frontier.frontier import Frontier as Frontier
 from .frontier.frontier import allocate as allocate
+from .frontier.multiplier import Multipliers as Multipliers
+from .frontier.multiplier import compute_multiplier as compute_multiplier
 from .frontier.sensitivity import sensitivity as sensitivity
 from .inference.devices import use_compile_cache as use_compile_cache
 from .inference.huber import Huber as Huber

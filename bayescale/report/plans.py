@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayescale.frontier.frontier import Frontier
+from bayescale.frontier.multiplier import Multipliers
 from bayescale.posterior.predict import Forecast
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import amount, count, interval, kind, number, printable, problem, reach, status
@@ -198,6 +199,41 @@ def forecast_page(forecast: Forecast) -> Page:
             Table("", header, tuple(map(cells, shown.to_dict("records")))),
             *left_over(len(table) - len(shown), "row", "to_dataframe()"),
             *notes("Mind", list(dict.fromkeys(far))),
+        ],
+    )
+
+
+def multipliers_page(found: Multipliers) -> Page:
+    rows, of = found.to_dict()["results"], f"of {printable(found.reference)}'s compute"
+    header = ("budget\nFLOP", "group", f"compute needed\n{of}", "better with\nprobability")
+    header += ("compute needed,\nlaw alone",) if found.law_alone else ()
+    shown = rows[: ROWS * len(found.log_ratio)]
+
+    def cells(row: dict[str, Any]) -> tuple[str, ...]:
+        each = [row["multiplier"], *([row["law_alone"]["multiplier"]] if found.law_alone else [])]
+        ends = [interval(*(m[k] for k in ("median", "lower", "upper")), between="\n") for m in each]
+        better = "-" if row["better_probability"] is None else f"{row['better_probability']:.2f}"
+        return (number(row["budget_flop"]), printable(row["group"]), ends[0], better, *ends[1:])
+
+    outside = [
+        f"{named(row['group'])}{number(row['budget_flop'])} FLOP: {100 * row['outside_share']:.1f} % of the draws "
+        f"need under a thousandth or over a thousand times {of}"
+        for row in shown
+        if row["outside_share"]
+    ]
+    far = [
+        f"{number(row['budget_flop'])} FLOP is {reach(row['extrapolation_factor'])}"
+        for row in shown
+        if row["extrapolation_factor"] > 1
+    ]
+    return Page(
+        status(found.frontier.diagnostics, warning=found.warning),
+        f"Compute that groups need for the best loss of {printable(found.reference)}, {found.frontier.rule}",
+        (largest(found.frontier.largest), f"median and {kind(found.frontier.level)} interval over paired draws"),
+        [
+            Table("", header, tuple(map(cells, shown))),
+            *left_over(len(rows) - len(shown), "row", "to_dataframe()"),
+            *notes("Mind", [*dict.fromkeys(far), *outside]),
         ],
     )
 

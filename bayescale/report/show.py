@@ -134,5 +134,5 @@ def _assumptions(posterior: Posterior) -> list[str]:
     return [f"compute: {posterior.rule}", *runs.notes, *left_out]
 
 
-for others in (plans.frontier_page, plans.forecast_page, backtest_page, ledger_page):
+for others in (plans.frontier_page, plans.forecast_page, plans.multipliers_page, backtest_page, ledger_page):
     page.register(others)
