@@ -217,7 +217,7 @@ def multipliers_page(found: Multipliers) -> Page:
 
     outside = [
         f"{named(row['group'])}{number(row['budget_flop'])} FLOP: {100 * row['outside_share']:.1f} % of the draws "
-        f"need under a thousandth or over a thousand times {of}"
+        f"need under a thousandth or over a thousand times the compute of {printable(found.reference)}"
         for row in shown
         if row["outside_share"]
     ]
