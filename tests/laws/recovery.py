@@ -15,7 +15,8 @@ Arrays = Mapping[str, np.ndarray]
 
 def center(law: Law, runs: Arrays) -> dict[str, float]:
     """The reference run of a table: the middle of its sizes and tokens, conditions at their standard."""
-    return {k: law.conditions.get(k, float(np.exp(np.log(runs[k]).mean()))) for k in law.inputs if k in runs}
+    spent = (k for k in law.inputs if k not in law.conditions)
+    return {**law.conditions, **{k: float(np.exp(np.log(runs[k]).mean())) for k in spent}}
 
 
 def learned(law: Law, letters: Mapping[str, float], runs: Arrays, seed: int = 0) -> dict[str, float]:

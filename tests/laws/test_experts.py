@@ -170,3 +170,18 @@ def test_a_law_of_experts_is_learned_from_its_runs(law: laws.Law, letters: dict,
         condition[0]: 2.0 ** rng.integers(0, condition[1], 80),
     }
     assert worst(law, letters, learned(law, letters, runs), runs) < 0.005
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["clark-2022-s-base", "clark-2022-rl-r", "clark-2022-hash", "ludziejewski-2025", "krajewski-2024", "kumar-2024"],
+)
+def test_priors_hold_what_was_published(name: str) -> None:
+    """Within 2.5 standard deviations of every prior, at a run in the middle of the published ones."""
+    found = CONSTANTS[name]
+    law = laws.get(found.law)
+    reference = {law.size: found.largest["n_params"] / 5, "n_tokens": found.largest["n_tokens"] / 5, **law.conditions}
+    values = law.to_parameters(found.letters, reference)
+    priors = {p.name: p.prior.at(3.0) for p in law.parameters}
+    away = {k: (prior.unconstrain(float(values[k])) - prior.loc) / prior.spread for k, prior in priors.items()}
+    assert {k: z for k, z in away.items() if abs(z) > 2.5} == {}
