@@ -171,4 +171,5 @@ def _pilot(joint: Joint, center: np.ndarray, factor: np.ndarray, data: Any, rng:
     log_weight = 0.5 * (u**2).sum(1) - np.asarray(energies(joint)(center + u @ factor.T, data))
     log_weight = np.where(np.isfinite(log_weight), log_weight, -np.inf)
     w = np.exp(log_weight - log_weight.max())
+    w = np.minimum(w, w.mean() * np.sqrt(PILOT))  # Ionides 2008: one draw far out does not decide
     return float(w.sum() ** 2 / (w**2).sum() / PILOT)

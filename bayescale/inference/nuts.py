@@ -7,37 +7,28 @@ progress is told and an interrupt is heeded.
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import logging
-import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from numpyro.infer import NUTS as Kernel
 
 from bayescale.inference import devices
 from bayescale.inference._engine import Draws, Engine, Progress
+from bayescale.inference.chains import FIELDS, Run, program
 from bayescale.inference.groups import start
 from bayescale.inference.mode import Mode
-from bayescale.model.joint import Joint, potential
+from bayescale.model.joint import Joint
 
 log = logging.getLogger(__name__)
-BLOCK = 100  # steps in one compiled call: a few milliseconds, so that interrupts and progress are prompt
 WHITENED, POPULATION, ADAPTED = (200, 0.8), (300, 0.9), (1000, 0.95)  # warm-up steps, target acceptance
-FIELDS = {
-    "diverging": "diverging",
-    "energy": "energy",
-    "num_steps": "n_steps",
-    "accept_prob": "acceptance_rate",
-    "potential_energy": "potential_energy",
-}
+AGREE = 1.01  # split R-hat up to which chains agree (Vehtari et al. 2021)
+# Draws that tell a covariance, in all and for each unknown; of fewer, R-hat exceeds its limit by chance.
+TELLING, TELLING_EACH = 2000, 10
 
 
 @final
@@ -52,9 +43,10 @@ class NUTS(Engine):
     warmup : int or None
         Warm-up steps of each chain; None: 200 where the curvature at the mode whitens the
         posterior, so that only the step size is left to find, 300 under partial pooling, and 1,000
-        where the mass matrix has to be adapted as well.
+        where the mass matrix has to be adapted as well. Where whitened chains diverge or do not agree,
+        all of them were warm-up: they are run again, whitened by the covariance of their draws.
     target_accept : float or None
-        Acceptance that the step size aims at; None: .8, .9 and .95 in these three cases.
+        Acceptance that the step size aims at; None: .8, .9 and .95 in these three cases, .9 when run again.
     max_tree_depth : int
         Trajectories end after 2 ** max_tree_depth leapfrog steps.
     platform : {"cpu", "gpu", "tpu"} or None
@@ -93,173 +85,104 @@ class NUTS(Engine):
             began = time.perf_counter()
             rng = np.random.default_rng(seed)
             mode = start(joint, data, rng)
-            lanes = devices.plan(self.chains, self.platform)
             found = time.perf_counter()
-            usual = WHITENED if mode.whitens and not mode.skewed else POPULATION if mode.whitens else ADAPTED
-            warmup = self.warmup if self.warmup is not None else usual[0]
-            target = self.target_accept or usual[1]
-            log.info(
-                "%s; %s; %d warm-up steps and %d draws of %d unknowns a chain, about %.0f MB",
-                devices.describe(lanes),
-                "whitened" if mode.whitens else "adapting the mass matrix",
-                warmup,
-                self.draws,
-                len(mode.center),
-                self.chains * (warmup + self.draws) * (2 * len(mode.center) + 3 * len(data["mask"])) * 8 / 1e6,
-            )
-            block = _program(joint, warmup, not mode.whitens, target, self.max_tree_depth)
-            keys = np.random.SeedSequence(seed).generate_state(2 * self.chains, np.uint32).reshape(self.chains, 2)
             starts = rng.standard_normal((self.chains, len(mode.center)))
-            run = _Run(block, lanes, keys, starts, mode, warmup + self.draws, progress)
-            steps, interrupted = run()
-        if interrupted and not (self.keep_interrupted and steps["u"].shape[1] > warmup):
+            keys = np.random.SeedSequence(seed).generate_state(4 * self.chains, np.uint32).reshape(2, self.chains, 2)
+            usual = WHITENED if mode.whitens and not mode.skewed else POPULATION if mode.whitens else ADAPTED
+            last = self._sample(joint, mode, keys[0], starts, usual, progress)
+            metric, before = "curvature at the mode" if mode.whitens else "adapted", 0
+            if mode.whitens and not (mode.skewed or last.interrupted) and last.unsettled():
+                log.info("chains diverge or do not agree: again, whitened by the covariance of their draws")
+                try:
+                    again = self._sample(joint, last.whitened(), keys[1], starts, POPULATION, progress)
+                except KeyboardInterrupt:
+                    again = dataclasses.replace(last, steps={"u": np.empty((0, 0))}, interrupted=True)
+                if again.drawn:
+                    metric, before, last = "covariance of a first pass", int(last.steps["num_steps"].sum()), again
+                else:  # what the first pass drew is all there is
+                    last = dataclasses.replace(last, interrupted=True)
+        if last.interrupted and not (self.keep_interrupted and last.drawn):
             raise KeyboardInterrupt
-        kept = {name: a[:, warmup : warmup + self.draws] for name, a in steps.items()}
+        kept = {name: a[:, last.warmup : last.warmup + self.draws] for name, a in last.steps.items()}
         u = kept.pop("u")
         stats = {FIELDS[k]: v for k, v in kept.items()}
         stats["lp"] = -stats.pop("potential_energy")
         stats["tree_depth"] = np.log2(stats["n_steps"] + 1).astype(int)
         stats["reached_max_tree_depth"] = stats["tree_depth"] >= self.max_tree_depth
+        warming = before + int(last.steps["num_steps"][:, : last.warmup].sum())
         info = {
             "engine": self.name,
             "chains": self.chains,
             "draws": int(u.shape[1]),
-            "warmup": warmup,
-            "target_accept": target,
+            "warmup": last.warmup,
+            "target_accept": last.target,
             "max_tree_depth": self.max_tree_depth,
-            "metric": "curvature at the mode" if mode.whitens else "adapted",
+            "metric": metric,
             "mode_searches": {"converged": mode.converged, "agree": mode.agree},
-            "devices": devices.describe(lanes),
-            "interrupted": interrupted,
-            "leapfrogs": {"warmup": int(steps["num_steps"][:, :warmup].sum()), "draws": int(kept["num_steps"].sum())},
+            "devices": devices.describe(devices.plan(self.chains, self.platform)),
+            "interrupted": last.interrupted,
+            "leapfrogs": {"warmup": warming, "draws": int(kept["num_steps"].sum())},
             "seconds": {"mode": round(found - began, 4), "sampling": round(time.perf_counter() - found, 4)},
         }
-        return Draws(mode.center + u @ mode.factor.T, stats, mode.data, info)
+        return Draws(last.mode.center + u @ last.mode.factor.T, stats, last.mode.data, info)
 
-
-@functools.cache
-def _program(joint: Joint, warmup: int, adapt: bool, target: float, depth: int) -> Callable[..., Any]:
-    """A block of steps of one chain, from its start (``first``) or from where the last block ended."""
-    energy = potential(joint)
-
-    def kernel(center: Any, factor: Any, data: Any) -> Kernel:
-        return Kernel(
-            potential_fn=lambda u: energy(center + factor @ u, data),
-            step_size=0.5,
-            adapt_mass_matrix=adapt,
-            dense_mass=adapt,
-            target_accept_prob=target,
-            max_tree_depth=depth,
+    def _sample(
+        self,
+        joint: Joint,
+        mode: Mode,
+        keys: np.ndarray,
+        starts: np.ndarray,
+        usual: tuple[int, float],
+        progress: Progress | None,
+    ) -> _Pass:
+        """All chains from their starts to their last draw."""
+        lanes = devices.plan(self.chains, self.platform)
+        warmup, target = self.warmup if self.warmup is not None else usual[0], self.target_accept or usual[1]
+        log.info(
+            "%s; %s; %d warm-up steps and %d draws of %d unknowns a chain, about %.0f MB",
+            devices.describe(lanes),
+            "whitened" if mode.whitens else "adapting the mass matrix",
+            warmup,
+            self.draws,
+            len(mode.center),
+            self.chains * (warmup + self.draws) * (2 * len(mode.center) + 3 * len(mode.data["mask"])) * 8 / 1e6,
         )
-
-    def start(key: Any, u: Any, center: Any, factor: Any, data: Any) -> Any:
-        return kernel(center, factor, data).init(key, warmup, u, (), {})
-
-    def block(first: Any, state: Any, key: Any, u: Any, center: Any, factor: Any, data: Any) -> Any:
-        nuts = kernel(center, factor, data)
-        fresh = nuts.init(key, warmup, u, (), {})
-        state = jax.tree.map(lambda a, b: jnp.where(first, a, b), fresh, state)
-
-        def step(state: Any, _: Any) -> Any:
-            state = nuts.sample(state, (), {})
-            return state, {"u": state.z, **{name: getattr(state, name) for name in FIELDS}}
-
-        return lax.scan(step, state, None, length=BLOCK)
-
-    return _Program(start, block)
-
-
-class _Program:
-    """The compiled block, for one chain or for several in lockstep."""
-
-    def __init__(self, start: Callable[..., Any], block: Callable[..., Any]) -> None:
-        shared = (None, None, None)
-        self._start = {False: start, True: jax.vmap(start, in_axes=(0, 0, *shared))}
-        self._block = {False: jax.jit(block), True: jax.jit(jax.vmap(block, in_axes=(None, 0, 0, 0, *shared)))}
-        self._lock = threading.Lock()
-        self._ready: set[Any] = set()
-
-    def blank(self, many: bool, *args: Any) -> Any:
-        """A state of the right shapes, for the first block to overwrite."""
-        return jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), jax.eval_shape(self._start[many], *args))
-
-    def __call__(self, device: Any, many: bool, *args: Any) -> Any:
-        """One block; the first on a device is compiled by one thread while the others wait."""
-        shape = (device, many, *(np.shape(a) for a in jax.tree.leaves(args)))
-        if shape in self._ready:
-            return self._block[many](*args)
-        with self._lock:
-            out = self._block[many](*args)
-            self._ready.add(shape)
-            return out
+        block = program(joint, warmup, not mode.whitens, target, self.max_tree_depth)
+        steps, interrupted = Run(block, lanes, keys, starts, mode, warmup + self.draws, progress)()
+        return _Pass(mode, steps, warmup, target, interrupted)
 
 
 @final
-class _Run:
-    """All chains, lane by lane, until done or interrupted."""
+@dataclass(frozen=True)
+class _Pass:
+    """What all chains did: ``steps`` of each (chains, steps, ...), the warm-up's first."""
 
-    def __init__(
-        self,
-        program: Any,
-        lanes: list[devices.Lane],
-        keys: np.ndarray,
-        starts: np.ndarray,
-        mode: Mode,
-        steps: int,
-        progress: Progress | None,
-    ) -> None:
-        self.program, self.lanes, self.keys, self.starts, self.mode = program, lanes, keys, starts, mode
-        self.blocks = -(-steps // BLOCK)
-        self.progress, self.stop, self.done = progress, threading.Event(), 0
+    mode: Mode
+    steps: Mapping[str, np.ndarray]
+    warmup: int
+    target: float
+    interrupted: bool
 
-    def __call__(self) -> tuple[dict[str, np.ndarray], bool]:
-        with ThreadPoolExecutor(devices.workers(self.lanes)) as pool:
-            futures = [pool.submit(self._lane, lane) for lane in self.lanes]
-            interrupted = self._watch(futures)
-        parts = [f.result() for f in futures]
-        length = min(len(p) for p in parts)
-        if not length:
-            raise KeyboardInterrupt
-        chains: dict[int, dict[str, np.ndarray]] = {}
-        for lane, part in zip(self.lanes, parts, strict=True):
-            many = len(lane.chains) > 1
-            whole = {k: np.concatenate([b[k] for b in part[:length]], axis=1 if many else 0) for k in part[0]}
-            for i, chain in enumerate(lane.chains):
-                chains[chain] = {k: v[i] if many else v for k, v in whole.items()}
-        return {k: np.stack([chains[c][k] for c in sorted(chains)]) for k in chains[0]}, interrupted
+    @property
+    def drawn(self) -> bool:
+        """Whether anything came after the warm-up."""
+        return self.steps["u"].shape[1] > self.warmup
 
-    def _watch(self, futures: list[Any]) -> bool:
-        total, first, told = self.blocks * len(self.lanes), 0.0, False
-        try:
-            while not all(f.done() for f in futures):
-                if not first and self.done:  # compiled by now
-                    first, at = time.perf_counter(), self.done
-                if first and not told and self.done > at:
-                    each, told = (time.perf_counter() - first) / (self.done - at), True
-                    log.info("about %.0f s to go", each * (total - self.done))
-                if self.progress:
-                    self.progress(self.done, total)
-                wait(futures, timeout=0.1)
-        except KeyboardInterrupt:
-            self.stop.set()
-            return True
-        finally:
-            if self.progress:
-                self.progress(self.done, total)
-        return False
+    def unsettled(self) -> bool:
+        """Whether chains diverged or disagree on a location or a scale, of draws enough to whiten them anew."""
+        u = self.steps["u"][:, self.warmup :]
+        if u.shape[0] * u.shape[1] < max(TELLING, TELLING_EACH * u.shape[2]):
+            return False
+        half = u.shape[1] // 2
+        split = np.concatenate([u[:, :half], u[:, half : 2 * half]])
+        for x in (split, np.abs(split - np.median(split, (0, 1)))):
+            within, between = x.var(1, ddof=1).mean(0), x.mean(1).var(0, ddof=1)
+            if (np.sqrt((half - 1) / half + between / within) > AGREE).any():
+                return True
+        return bool(self.steps["diverging"][:, self.warmup :].any())
 
-    def _lane(self, lane: devices.Lane) -> list[dict[str, np.ndarray]]:
-        many = len(lane.chains) > 1
-        pick = list(lane.chains) if many else lane.chains[0]
-        with jax.enable_x64(True):
-            fixed = jax.device_put(
-                (self.keys[pick], self.starts[pick], self.mode.center, self.mode.factor, self.mode.data), lane.device
-            )
-            state, out = jax.device_put(self.program.blank(many, *fixed), lane.device), []
-            for i in range(self.blocks):
-                if self.stop.is_set():
-                    break
-                state, steps = self.program(lane.device, many, np.bool_(i == 0), state, *fixed)
-                out.append({k: np.asarray(v) for k, v in steps.items()})
-                self.done += 1
-        return out
+    def whitened(self) -> Mode:
+        """The mode's place taken by the mean of the draws, and its curvature by their covariance."""
+        u = self.steps["u"][:, self.warmup :]
+        z = (self.mode.center + u @ self.mode.factor.T).reshape(-1, u.shape[2])
+        return dataclasses.replace(self.mode, center=z.mean(0), factor=np.linalg.cholesky(np.cov(z.T)))
