@@ -69,7 +69,10 @@ def _without(law: Law, runs: Runs, lacking: list[str]) -> str:
         said.append(f"Add it; ordinary runs have {', '.join(usual)}.")
     if law.size in lacking:
         counted = COUNTS[law.size][0]
-        said.append(f"Read such sizes as n_params, and say what they count: read_runs(..., counts={counted!r}).")
+        said.append(
+            f"Read such sizes as n_params, and say what they count: by the header '{counted} params', "
+            f"or read_runs(..., counts={counted!r})."
+        )
     return " ".join(said)
 
 
