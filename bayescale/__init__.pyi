@@ -1,7 +1,13 @@
 from . import laws as laws
 from . import runs as runs
+from .frontier.envelope import Envelope as Envelope
+from .frontier.envelope import compute_envelope as compute_envelope
 from .frontier.frontier import Frontier as Frontier
 from .frontier.frontier import allocate as allocate
+from .frontier.isoflop import Minima as Minima
+from .frontier.isoflop import isoflop_minima as isoflop_minima
+from .frontier.isoflop_check import IsoflopCheck as IsoflopCheck
+from .frontier.isoflop_check import isoflop_check as isoflop_check
 from .frontier.multiplier import Multipliers as Multipliers
 from .frontier.multiplier import compute_multiplier as compute_multiplier
 from .frontier.sensitivity import sensitivity as sensitivity

@@ -100,7 +100,7 @@ def _plan(group: str | None, rows: Sequence[dict[str, Any]], frontier: Frontier,
             "N_opt\nparameters",
             "D_opt\ntokens",
             "tokens per\nparameter",
-            f"loss\n{_short(frontier.loss_unit)}",
+            f"loss\n{short(frontier.loss_unit)}",
         ),
         tuple(
             (
@@ -115,7 +115,7 @@ def _plan(group: str | None, rows: Sequence[dict[str, Any]], frontier: Frontier,
     )
 
 
-def _short(unit: str) -> str:
+def short(unit: str) -> str:
     """The unit on lines short enough for a column."""
     return unit.replace(" per ", "/") if len(unit) > 10 else unit
 
