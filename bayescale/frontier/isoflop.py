@@ -19,6 +19,7 @@ from bayescale.runs.table import Runs
 
 QUANTITIES = ("n_opt_params", "d_opt_tokens", "tokens_per_parameter", "loss")
 COLUMNS = ("group", "budget_flop", "n_runs", "n_window", "window_loss_ratio", *QUANTITIES, "log10_n_opt_se")
+FAR = 700.0  # a nearly straight parabola is lowest farther out than exp of a float can say
 REFUSED = ("group", "budget_flop", "n_runs", "reason")
 
 
@@ -85,7 +86,8 @@ def isoflop_minima(
         found, refused, draws[group] = found + kept, refused + bad, own
         log_c = np.log([row["budget_flop"] for row in kept])
         log_n = np.log([row["n_opt_params"] for row in kept])
-        power[group] = through(log_c, log_n, own["log_n"], constant(table), rng) if len(kept) > 1 else None
+        errors = own.pop("line")
+        power[group] = through(log_c, log_n, errors, constant(table), rng) if len(kept) > 1 else None
     if not any(power.values()):
         raise ValueError(_too_few(runs, refused, len(found)))
     tables = pd.DataFrame(found, columns=list(COLUMNS)), pd.DataFrame(refused, columns=list(REFUSED))
@@ -157,7 +159,8 @@ class Minima:
 
     def _result(self, group: str | None) -> dict[str, Any]:
         own, power = self.draws[group], self.power[group]
-        values = np.exp([own["log_n"], own["log_d"], own["log_d"] - own["log_n"], own["log_loss"]])
+        logs = np.array([own["log_n"], own["log_d"], own["log_d"] - own["log_n"], own["log_loss"]])
+        values = np.exp(np.clip(logs, -FAR, FAR))
         minima = []
         for k, row in enumerate(records(rows_of(self.table, group))):
             each = zip(QUANTITIES, values, strict=True)
@@ -222,13 +225,13 @@ def _of_group(group: str | None, table: pd.DataFrame, how: tuple[float, float, i
         else:
             kept.append(row | found[0])
             draws.append(found[1])
-    names = ("log_n", "log_d", "log_loss")
-    stacked = np.stack(draws, axis=-1) if draws else np.empty((3, resamples, 0))
+    names = ("log_n", "log_d", "log_loss", "line")
+    stacked = np.stack(draws, axis=-1) if draws else np.empty((len(names), resamples, 0))
     return kept, refused, dict(zip(names, stacked, strict=True))
 
 
 def _minimum(own: pd.DataFrame, near: float, resamples: int, rng: np.random.Generator) -> Any:
-    """Estimates at one budget and their bootstrap (3, R), or why there is none."""
+    """Estimates at one budget and their bootstrap (4, R), the last for the power law; or why there is none."""
     flop, n_params, tokens, loss = (own[k].to_numpy(float) for k in ("flop", "n_params", "n_tokens", "loss"))
     if flop.max() > SPAN * flop.min():
         return f"its runs spend from {flop.min():.3g} to {flop.max():.3g} FLOP, which is not one budget"
@@ -237,7 +240,7 @@ def _minimum(own: pd.DataFrame, near: float, resamples: int, rng: np.random.Gene
     point = vertex(x, y[None], np.ones((1, len(x)), bool))
     if point.why[0]:
         return reason(int(point.why[0]), len(x))
-    again = resampled(x, y, resamples, rng)
+    again, line = resampled(x, y, resamples, rng)
     without = float(np.isnan(again.log_n).mean())
     if without > MOST_WITHOUT:
         return f"the scatter hides the minimum: {100 * without:.0f} % of the resamples have none"
@@ -252,7 +255,7 @@ def _minimum(own: pd.DataFrame, near: float, resamples: int, rng: np.random.Gene
         **dict(zip(QUANTITIES, values, strict=True)),
         "log10_n_opt_se": se,
     }
-    return row, np.stack([again.log_n, height + slope * (again.log_n - x.mean()), again.log_loss])
+    return row, np.stack([again.log_n, height + slope * (again.log_n - x.mean()), again.log_loss, line.log_n])
 
 
 def reason(why: int, n: int) -> str:

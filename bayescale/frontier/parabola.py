@@ -75,24 +75,29 @@ def vertex(x: np.ndarray, y: np.ndarray, inside: np.ndarray) -> Vertex:
 
 
 def scattered(residual: np.ndarray, freedom: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Resampled residuals (size, n), as wide as ``freedom`` degrees of freedom allow.
+    """Resampled residuals (size, n), widened by sqrt(n / freedom): those of a fit are smaller than the errors."""
+    return rng.choice(residual * np.sqrt(len(residual) / freedom), (size, len(residual)))
 
-    Residuals of a fit are smaller than the errors, by sqrt(freedom / n); and their spread is known the
-    less, the fewer they are: each resample is stretched by sqrt(freedom / chi2), so that a slope's
-    interval has Student's tails and not the Normal's.
+
+def stretch(freedom: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Factors (size, 1), sqrt(freedom / chi2), on resampled residuals.
+
+    How wide the errors are is known the less, the fewer the residuals; with these factors an interval has
+    Student's tails and not the Normal's.
     """
-    n = len(residual)
-    drawn = rng.choice(residual * np.sqrt(n / freedom), (size, n))
-    return drawn * np.sqrt(freedom / rng.chisquare(freedom, (size, 1)))
+    return np.sqrt(freedom / rng.chisquare(freedom, (size, 1)))
 
 
-def resampled(x: np.ndarray, y: np.ndarray, size: int, rng: np.random.Generator) -> Vertex:
+def resampled(x: np.ndarray, y: np.ndarray, size: int, rng: np.random.Generator) -> tuple[Vertex, Vertex]:
     """Vertices of parabolas through the runs of one window, their residuals resampled.
 
     Residuals and not pairs, since the sizes were chosen and not drawn: a resample of five to ten runs
-    often has sizes on one side of the minimum only.
+    often has sizes on one side of the minimum only. The first with Student's tails, for this budget's
+    interval; the second without, for what is taken over many budgets, where one that seems too exact and
+    one that does not make up for each other.
     """
-    z = x - x.mean()
+    z, every = x - x.mean(), np.ones((1, len(x)), bool)
     fitted = np.polyval(np.polyfit(z, y, 2), z)
-    again = fitted + scattered(y - fitted, len(x) - 3, size, rng)
-    return vertex(x, again, np.ones((1, len(x)), bool))
+    errors = scattered(y - fitted, len(x) - 3, size, rng)
+    wide = errors * stretch(len(x) - 3, size, rng)
+    return vertex(x, fitted + wide, every), vertex(x, fitted + errors, every)

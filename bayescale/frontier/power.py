@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from bayescale.frontier.intervals import plain
-from bayescale.frontier.parabola import scattered
+from bayescale.frontier.parabola import scattered, stretch
 
 KIND = "bootstrap percentile"
 
@@ -87,8 +87,9 @@ def through(
 
     Equal weights: a budget's own error rests on few residuals, and one that is small by luck would take
     all the weight. Budgets are chosen, so what is resampled around the line is their errors: each
-    budget's own, and the scatter between budgets by as much as exceeds that. With two budgets the scatter
-    between them cannot be seen, and only their own errors count.
+    budget's own, and the scatter between budgets by as much as exceeds that. Where there is none, chance
+    still shows some in half of the tables, and the interval is a little wide. With two budgets the scatter
+    cannot be seen, and only their own errors count.
     """
     slope, height = (v[0] for v in lines(log_c, log_n[None]))
     fitted = height + slope * (log_c - log_c.mean())
@@ -97,7 +98,8 @@ def through(
     total = float((residual**2).sum()) / max(freedom, 1)
     beyond = max(0.0, total - float((spread(draws) ** 2).mean()))
     if freedom and beyond:
-        again = again + scattered(residual * np.sqrt(beyond / total), freedom, len(draws), rng)
+        between = scattered(residual * np.sqrt(beyond / total), freedom, len(draws), rng)
+        again = again + between * stretch(freedom, len(draws), rng)
     draws_a, draws_log_n = lines(log_c, again)
     center = float(np.exp(log_c.mean()))
     return PowerLaw(center, float(slope), float(height), draws_a, draws_log_n, spends_all)
