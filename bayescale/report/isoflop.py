@@ -13,6 +13,7 @@ from bayescale.report.plans import ROWS, left_over, named, notes, short
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import NONE, amount, count, interval, kind, number, status
 
+MOST_DIGITS = 4  # four intervals beside each other in 80 columns
 BIAS = "the envelope is biased where sizes are few: between those trained it can only choose the nearest"
 POINTS = "an interval holds no bias of the parabola, and no correlation of budgets that are points of one run"
 
@@ -84,11 +85,10 @@ def _power(result: dict[str, Any], of: str) -> list[Table]:
 
 
 def _minima(result: dict[str, Any], unit: str) -> list[Table]:
-    header = ("budget\nFLOP", "runs\n", "N_opt\nparameters", "D_opt\ntokens", "tokens per\nparameter")
+    header = ("budget\nFLOP", "N_opt\nparameters", "D_opt\ntokens", "tokens per\nparameter")
     rows = tuple(
         (
             number(row["budget_flop"]),
-            str(row["n_window"]),
             _ends(row["n_opt_params"], count),
             _ends(row["d_opt_tokens"], count),
             _ends(row["tokens_per_parameter"]),
@@ -144,7 +144,10 @@ def _refused(results: list[dict[str, Any]]) -> list[str]:
 
 
 def _ends(q: dict[str, Any], write: Any = number) -> str:
-    return interval(q["estimate"], q["lower"], q["upper"], write, "\n")
+    def cut(value: float | None, digits: int) -> str:
+        return write(value, min(digits, MOST_DIGITS))
+
+    return interval(q["estimate"], q["lower"], q["upper"], cut, "\n")
 
 
 def _bootstrap(level: float, settings: Any) -> str:

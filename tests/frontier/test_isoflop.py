@@ -131,7 +131,7 @@ def test_the_window_is_near_the_lowest_or_the_five_lowest(log_loss: list[float],
 
 @pytest.mark.parametrize(("scatter", "seed"), [(0.0, 1), (0.15, 2)], ids=["own errors", "scatter between budgets"])
 def test_nine_in_ten_intervals_hold_the_truth(scatter: float, seed: int) -> None:
-    """200 tables: 90 % of the exponents, give or take three binomial standard deviations; too wide is wrong too."""
+    """200 tables: 90 % of the intervals, give or take three binomial standard deviations; too wide is wrong too."""
     found = isoflop_minima(
         Runs(parabolas(0.55, 0.04, 0.004, scatter, 200, seed)), group_by="table", resamples=500, near=1.2
     )
