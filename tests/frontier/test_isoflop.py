@@ -163,8 +163,11 @@ def test_each_group_has_its_own(noisy: Minima) -> None:
 def test_level_changes_intervals_and_a_seed_repeats_them(noisy: Minima) -> None:
     again = isoflop_minima(Runs(parabolas(0.6, 0.04, 0.005, 0.0, 3, seed=5)), group_by="table")
     assert again.to_dict() == noisy.to_dict()
-    wide, narrow = (m.to_dict()["results"][0]["power_law"]["a"] for m in (noisy, replace(noisy, level=0.5)))
-    assert wide["lower"] < narrow["lower"] < wide["estimate"] == narrow["estimate"] < narrow["upper"] < wide["upper"]
+    both = [m.to_dict()["results"][0] for m in (noisy, replace(noisy, level=0.5))]
+    for of in (lambda r: r["power_law"]["a"], lambda r: r["minima"][0]["loss"]):
+        wide, narrow = map(of, both)
+        assert wide["lower"] < narrow["lower"] < wide["estimate"] == narrow["estimate"] < narrow["upper"]
+        assert narrow["upper"] < wide["upper"]
 
 
 def test_the_dictionary_is_json_and_agrees_with_the_frame(noisy: Minima) -> None:
@@ -172,7 +175,11 @@ def test_the_dictionary_is_json_and_agrees_with_the_frame(noisy: Minima) -> None
     json.dumps(found, allow_nan=False)
     first = found["results"][0]["minima"][0]
     assert frame.loc[0, "loss_upper"] == first["loss"]["upper"]
-    assert first["n_opt_params"]["lower"] < first["n_opt_params"]["estimate"] < first["n_opt_params"]["upper"]
+    expected = np.exp(np.nanquantile(noisy.draws["000"]["log_n"][:, 0], [0.05, 0.95]))
+    assert [first["n_opt_params"][k] for k in ("lower", "upper")] == pytest.approx(list(expected), rel=1e-3)
+    for name in ("n_opt_params", "d_opt_tokens", "tokens_per_parameter", "loss"):
+        assert first[name]["lower"] < first[name]["estimate"] < first[name]["upper"]
+        assert first[name]["estimate"] == noisy.table[name][0]
     spent = 6 * frame["n_opt_params_estimate"] * frame["d_opt_tokens_estimate"] / frame["budget_flop"]
     assert spent.to_numpy() == pytest.approx(1.0)
 

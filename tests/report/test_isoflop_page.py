@@ -83,6 +83,16 @@ def test_pages_are_eighty_wide_escaped_and_json(found: list, i: int) -> None:
     assert set(found[i].to_dataframe()["group"]) == {"A", EVIL}
 
 
+def test_intervals_that_are_tight_are_no_wider_on_the_page() -> None:
+    """Without scatter a number needs all digits that it can have."""
+    exact = table()
+    flop, n = exact["flop"] / 7.3e18, exact["n_params"] / 1.2345678e8
+    exact["loss"] = np.exp(1.2345678 - 0.05 * np.log(flop) + 0.02 * np.log(n / flop**0.5) ** 2)
+    found = isoflop_minima(Runs(exact, source="runs.csv"))
+    assert len(found.table) >= 3
+    assert max(map(len, repr(found).splitlines())) <= 80
+
+
 def test_the_envelope_says_its_bias_and_the_check_its_fit(found: list) -> None:
     assert "the envelope is biased where sizes are few" in words(found[1])
     assert words(found[2]).startswith("UNKNOWN: ")
