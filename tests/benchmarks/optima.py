@@ -41,8 +41,7 @@ def forecasts(runs: bs.Runs, drift: bs.Drift) -> Iterator[dict]:
         later = found[found["budget_flop"] > own.largest["flop"] * SAME]
         if not len(later):
             continue
-        engine = bs.NUTS()
-        posterior = bs.fit(own, bs.laws.get("chinchilla"), drift=drift, engine=engine, seed=1)
+        posterior = bs.fit(own, bs.laws.get("chinchilla"), drift=drift, seed=1)
         rows = bs.allocate(posterior, later["budget_flop"].tolist(), level=LEVEL).to_dict()["results"]
         for row, truth in zip(rows, later.to_dict("records"), strict=True):
             best = np.log(truth["n_opt_params"])
