@@ -1,0 +1,292 @@
+"""What a choice may not do.
+
+Every constraint is an interval: of sizes, and of tokens at each size. What is allowed is what lies in
+all of them, so a search has to look at sizes only, and a conflict is an interval that is empty.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from bayescale.decision import uncertain
+from bayescale.decision.crossing import crossing
+from bayescale.decision.objective import Objective
+from bayescale.decision.outlook import Outlook
+
+Ends = tuple[Any, Any]
+FREE: Ends = (0.0, math.inf)
+
+
+class Constraint(ABC):
+    """A rule that choices have to keep.
+
+    To write one, add a frozen dataclass that gives ``sizes`` or ``tokens`` (or both), ``__str__``, and
+    the name of the field that holds its limit as ``limit``; ``looser`` says whether a larger limit
+    allows more.
+    """
+
+    limit: ClassVar[str]
+    looser: ClassVar[bool] = True
+
+    def sizes(self, outlook: Outlook) -> Ends:
+        """Least and largest size allowed, parameters."""
+        return FREE
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        """Fewest and most tokens allowed at each size (M,), parameters: two arrays (M,) or numbers."""
+        return FREE
+
+    def settles(self, outlook: Outlook) -> Mapping[str, Any]:
+        """Conditions of the law that it says something about."""
+        return {}
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What is allowed, with its limit and unit."""
+
+    def relaxed(self, factor: float) -> Constraint:
+        """The same with its limit ``factor`` (above 1) times as loose."""
+        value = getattr(self, self.limit)
+        return dataclasses.replace(self, **{self.limit: value * factor if self.looser else value / factor})  # type: ignore[type-var]
+
+
+@final
+@dataclass(frozen=True)
+class AtMostFlop(Constraint):
+    """Training compute of at most ``flop`` FLOPs."""
+
+    flop: float
+    words: str = ""
+    limit: ClassVar[str] = "flop"
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        return 0.0, outlook.rule.tokens(self.flop, size)
+
+    def __str__(self) -> str:
+        return f"training compute of at most {self.flop:.4g} FLOP{self.words}"
+
+
+@final
+@dataclass(frozen=True)
+class Sizes(Constraint):
+    """Sizes of ``least`` to ``most`` parameters.
+
+    Raises
+    ------
+    ValueError
+        If the two are not positive, or the first exceeds the second.
+    """
+
+    most: float = math.inf
+    least: float = 0.0
+    limit: ClassVar[str] = "most"
+
+    def __post_init__(self) -> None:
+        _ordered(self, "parameters")
+
+    def sizes(self, outlook: Outlook) -> Ends:
+        return self.least, self.most
+
+    def relaxed(self, factor: float) -> Constraint:
+        return dataclasses.replace(self, most=self.most * factor, least=self.least / factor)
+
+    def __str__(self) -> str:
+        return _between(self, "parameters")
+
+
+@final
+@dataclass(frozen=True)
+class Ratio(Constraint):
+    """From ``least`` to ``most`` tokens per parameter.
+
+    Raises
+    ------
+    ValueError
+        If the two are not positive, or the first exceeds the second.
+    """
+
+    most: float = math.inf
+    least: float = 0.0
+    limit: ClassVar[str] = "most"
+
+    def __post_init__(self) -> None:
+        _ordered(self, "tokens per parameter")
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        return self.least * size, self.most * size
+
+    def relaxed(self, factor: float) -> Constraint:
+        return dataclasses.replace(self, most=self.most * factor, least=self.least / factor)
+
+    def __str__(self) -> str:
+        return _between(self, "tokens per parameter")
+
+
+@final
+@dataclass(frozen=True)
+class Tokens(Constraint):
+    """Text that exists.
+
+    Attributes
+    ----------
+    available : number, Prior or distribution
+        Distinct tokens.
+    epochs : float
+        How often each may be seen. More than once needs a law that knows what a repetition is worth
+        (`DataConstrained`).
+    certainty : float
+        Probability with which the tokens are there, where they are uncertain.
+
+    Raises
+    ------
+    ValueError
+        If ``available`` or ``epochs`` is not positive, or ``certainty`` not between 0 and 1.
+    """
+
+    available: Any
+    epochs: float = 1.0
+    certainty: float = 0.9
+    limit: ClassVar[str] = "available"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.available, Real):
+            _positive("Tokens(available)", "distinct tokens", self.available)
+        _positive("Tokens(epochs)", "how often each token may be seen", self.epochs)
+        _probability("Tokens(certainty)", self.certainty)
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        if self.epochs > 1 and "n_unique_tokens" not in outlook.law.conditions:
+            raise ValueError(
+                f"Tokens(epochs={self.epochs:g}) repeats text, and to {type(outlook.law).__name__} a token seen again "
+                "is as good as new. Fit the law DataConstrained, or leave epochs at 1."
+            )
+        return 0.0, self.epochs * self._there(outlook)
+
+    def settles(self, outlook: Outlook) -> Mapping[str, Any]:
+        return {"n_unique_tokens": self.available} if "n_unique_tokens" in outlook.law.conditions else {}
+
+    def _there(self, outlook: Outlook) -> float:
+        return float(np.quantile(outlook.draws("n_unique_tokens", self.available), 1 - self.certainty))
+
+    def relaxed(self, factor: float) -> Constraint:
+        if isinstance(self.available, Real):
+            return dataclasses.replace(self, available=float(self.available) * factor)
+        return dataclasses.replace(self, epochs=self.epochs * factor)
+
+    def __str__(self) -> str:
+        seen = "each seen once" if self.epochs == 1 else f"each seen at most {self.epochs:g} times"
+        sure = "" if isinstance(self.available, Real) else f", there with probability {self.certainty:g}"
+        return f"{uncertain.describe(self.available, 'distinct tokens')}, {seen}{sure}"
+
+
+@final
+@dataclass(frozen=True)
+class Target(Constraint):
+    """A loss that the run has to reach.
+
+    Attributes
+    ----------
+    loss : float
+        In the unit of the fit's loss.
+    probability : float
+        With which the run that is made, its scatter included, ends at that loss or below.
+
+    Raises
+    ------
+    ValueError
+        If ``loss`` is not positive, or ``probability`` not between 0 and 1.
+    """
+
+    loss: float
+    probability: float = 0.9
+    limit: ClassVar[str] = "loss"
+
+    def __post_init__(self) -> None:
+        _positive("Target(loss)", "a loss", self.loss)
+        _probability("Target(probability)", self.probability)
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        return crossing(self._excess, outlook, size), math.inf
+
+    def _excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Log of the loss that is reached with the probability, over the target: (M,)."""
+        reached = np.log(outlook.loss(outlook.choices(size, tokens))) + outlook.scatter
+        return np.quantile(reached, self.probability, axis=0) - math.log(self.loss)
+
+    def __str__(self) -> str:
+        return f"a loss of at most {self.loss:g} with probability {self.probability:g}"
+
+
+@final
+@dataclass(frozen=True)
+class AtMost(Constraint):
+    """An objective of at most ``most``, in its unit, with a probability.
+
+    Attributes
+    ----------
+    objective : Objective
+        A cost: one that rises with the tokens.
+    most : float
+        Its limit.
+    certainty : float
+        Probability with which it is kept.
+
+    Raises
+    ------
+    ValueError
+        If the objective does not rise with the tokens, ``most`` is not positive, or ``certainty`` not between 0 and 1.
+    """
+
+    objective: Objective
+    most: float
+    certainty: float = 0.9
+    limit: ClassVar[str] = "most"
+
+    def __post_init__(self) -> None:
+        if self.objective.tokens != "worse":
+            raise ValueError(f"AtMost(objective) limits a cost, which rises with the tokens, not the {self.objective}.")
+        _positive("AtMost(most)", f"a limit in {self.objective.unit}", self.most)
+        _probability("AtMost(certainty)", self.certainty)
+
+    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+        first_above = crossing(lambda *choice: -self._excess(*choice), outlook, size)
+        return 0.0, np.where(first_above <= outlook.law.domain["n_tokens"][0], 0.0, first_above)
+
+    def _excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Log of the cost that is not exceeded with the probability, over the limit: (M,)."""
+        cost = self.objective.outcomes(outlook, outlook.choices(size, tokens))
+        return np.log(np.quantile(cost, self.certainty, axis=0)) - math.log(self.most)
+
+    def __str__(self) -> str:
+        return f"{self.objective} of at most {self.most:.4g} {self.objective.unit}, probability {self.certainty:g}"
+
+
+def _positive(of: str, meaning: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+        raise ValueError(f"{of} is {meaning}, a positive and finite number, not {value!r}.")
+
+
+def _probability(of: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{of} is a probability between 0 and 1, not {value!r}.")
+
+
+def _ordered(limits: Any, unit: str) -> None:
+    ends = limits.least, limits.most
+    sound = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    if not (sound and 0 <= ends[0] <= ends[1] and ends[1] > 0):
+        name = type(limits).__name__
+        raise ValueError(f"{name}(most, least) are {unit}, positive and least no larger than most, not {ends!r}.")
+
+
+def _between(limits: Any, unit: str) -> str:
+    low, high = (f"at least {limits.least:.4g}" if limits.least else "", f"at most {limits.most:.4g}")
+    return " and ".join(filter(None, [low, high if math.isfinite(limits.most) else ""])) + f" {unit}"

@@ -1,0 +1,232 @@
+"""The best size within the constraints: a search in log N, at each N with the tokens that the constraints leave.
+
+An outcome that tokens improve is best at the most that is allowed, one that they worsen at the fewest;
+where it may go either way, how far to go from the fewest to the most is searched as well. The scan is as
+fine as that of `bayescale.frontier.curve`; then the bracket around the lowest point shrinks, and where
+the risk is smooth a parabola of fourth order through five points ends the search: it tells the lowest
+point to where the risk itself no longer differs in double precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from bayescale.decision.constraint import Constraint
+from bayescale.decision.objective import Objective
+from bayescale.decision.outlook import Choices, Outlook
+from bayescale.decision.risk import Risk
+
+GLANCE = 256  # draws that say where to look
+SCAN = 96  # sizes over the domain: .43 in log N for eighteen decades, as fine as the frontier's scan
+ROUND = 15  # steps of a further round: each bracket is a seventh of the one before
+SMOOTH = 0.02  # spacing in log N from which a parabola of fourth order is exact to 1e-9
+TRUST = 1e-3  # share of the rise over the stencil by which it may miss the risk at its own lowest point
+CLOSE = 1e-8  # in log N: at a kink, the bracket at which the search ends
+ROUNDS = 60
+WIDE = 0.1  # the same for a risk that draws make rough: a parabola is fitted to points this far apart
+SHARES = np.linspace(0.0, 1.0, 9)  # of the way, in log, from the fewest tokens allowed to the most
+MINUTE = 1e-9  # ends of an interval of tokens that differ by less are one
+
+
+class Infeasible(ValueError):
+    """No choice keeps all constraints."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is chosen: the draws, the objective, the constraints, the risk, and the sizes to choose from.
+
+    Attributes
+    ----------
+    shapes : array (M,) or None
+        Sizes to choose from, parameters; any within the constraints unless given.
+    """
+
+    outlook: Outlook
+    objective: Objective
+    constraints: Sequence[Constraint]
+    risk: Risk
+    shapes: np.ndarray | None = None
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Least and largest size that law and constraints allow, parameters."""
+        low, high = self.outlook.law.domain[self.outlook.law.size]
+        each = [c.sizes(self.outlook) for c in self.constraints]
+        return max(1.0, low, *(e[0] for e in each)), min(high, *(e[1] for e in each), math.inf)
+
+    def window(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fewest and most tokens allowed at each size: two arrays (M,); the first is larger where none are."""
+        fewest, most = self._ends_of_tokens(size)
+        return fewest.max(axis=0), most.min(axis=0)
+
+    def binding(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which constraint, by its place, sets the fewest and which the most tokens at each size; the law's come last."""
+        fewest, most = self._ends_of_tokens(size)
+        return fewest.argmax(axis=0), most.argmin(axis=0)
+
+    def _ends_of_tokens(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fewest and most tokens by each constraint and by the law: arrays (constraints + 1, M)."""
+        low, high = self.outlook.law.domain["n_tokens"]
+        each = [*(c.tokens(self.outlook, size) for c in self.constraints), (max(1.0, low), high)]
+        fewest, most = (np.stack([np.broadcast_to(e[i], size.shape) for e in each]) for i in (0, 1))
+        return fewest, most
+
+    def allowed(self, size: np.ndarray, share: Any) -> tuple[np.ndarray, Choices]:
+        """Which sizes are allowed, and the runs of those that lie ``share`` of the way to the most tokens."""
+        fewest, most = self.window(size)
+        (least, largest), near = self.ends, 1 + MINUTE
+        keep = (fewest <= most * near) & (size >= least / near) & (size <= largest * near)
+        low, high = np.log(fewest[keep]), np.log(np.maximum(fewest[keep], most[keep]))
+        share = np.broadcast_to(share, size.shape)[keep]
+        return keep, self.outlook.choices(size[keep], np.exp(np.where(share == 1, high, low + share * (high - low))))
+
+    def risks(self, size: np.ndarray, share: Any) -> np.ndarray:
+        """The risk at each size, infinite where none is allowed: (M,)."""
+        keep, choices = self.allowed(size, share)
+        out = np.full(size.shape, math.inf)
+        if keep.any():
+            out[keep] = self.risk.of(self.settled.outcomes(self.outlook, choices))
+        return out
+
+    @cached_property
+    def settled(self) -> Objective:
+        """The objective, told each draw's own best outcome where it is relative to that."""
+        if not self.objective.relative:
+            return self.objective
+        size, share = self.grid
+        keep, choices = self.allowed(size, share)
+        if not keep.any():
+            raise Infeasible
+        return self.objective.against(_lowest(self.objective.outcomes(self.outlook, choices))[:, None])
+
+    @cached_property
+    def grid(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes and shares that are looked at first, two arrays of one length: the shares of a size side by side."""
+        size, share = np.meshgrid(self.scan, self.shares, indexing="ij")
+        return size.ravel(), share.ravel()
+
+    @cached_property
+    def scan(self) -> np.ndarray:
+        """Sizes that are looked at first, (M,)."""
+        if self.shapes is not None:
+            return np.sort(self.shapes)
+        least, largest = self.ends
+        if not least <= largest:
+            raise Infeasible
+        coarse = np.exp(np.linspace(math.log(least), math.log(largest), SCAN))
+        fewest, most = self.window(coarse)
+        open_ = np.flatnonzero(fewest <= most * (1 + MINUTE))
+        first, last = (open_[0], open_[-1]) if open_.size else (self._widest(coarse),) * 2
+        near = np.log(coarse[[max(first - 1, 0), min(last + 1, SCAN - 1)]])
+        return np.exp(np.linspace(*near, SCAN))
+
+    def _widest(self, size: np.ndarray) -> int:
+        fewest, most = self.window(size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = np.log(most) - np.log(fewest)
+        return int(np.nanargmax(np.where(np.isnan(gap), -math.inf, gap)))
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """How far towards the most tokens allowed a choice may lie."""
+        ends = {"better": np.ones(1), "worse": np.zeros(1)}
+        return ends.get(self.objective.tokens, SHARES)
+
+
+def best(problem: Problem) -> Choices:
+    """The choice of least risk: one run.
+
+    A few draws say about where it lies, all of them where.
+
+    Raises
+    ------
+    Infeasible
+        If no choice keeps all constraints.
+    """
+    glance = replace(problem, outlook=problem.outlook.few(GLANCE)) if problem.shapes is None else problem
+    size, share = glance.grid
+    risks = glance.risks(size, share)
+    if not np.isfinite(risks).any():
+        raise Infeasible
+    at = int(risks.argmin())
+    found = float(size[at]), float(share[at])
+    if problem.shapes is None:
+        width = 2 * math.log(glance.scan[1] / glance.scan[0])
+        found = _narrow(problem, math.log(found[0]), found[1], width, 0.0 if len(problem.shares) == 1 else 0.25)
+    return problem.allowed(np.array([found[0]]), found[1])[1]
+
+
+def _narrow(problem: Problem, u: float, share: float, width: float, step: float) -> tuple[float, float]:
+    """Shrink the bracket of ``width`` in log N, and of ``step`` in the share, to each side; move it where it is left."""
+    for _ in range(ROUNDS):
+        if width <= CLOSE:
+            break
+        if width <= SMOOTH and not step:
+            done = _polished(problem, u, share)
+            if done is not None:
+                return math.exp(done), share
+        sizes = np.linspace(u - width, u + width, ROUND + 1)
+        shares = np.clip(np.linspace(share - step, share + step, 9), 0, 1) if step else np.array([share])
+        grid = [each.ravel() for each in np.meshgrid(sizes, shares, indexing="ij")]
+        risks = problem.risks(np.exp(grid[0]), grid[1])
+        at = int(risks.argmin())
+        row, column = divmod(at, len(shares))
+        left = row in (0, ROUND) or (step > 0 and column in (0, 8) and 0 < shares[column] < 1)
+        u, share = (float(each[at]) for each in grid)
+        width, step = (width, step) if left else (2 * width / ROUND, step / 3)
+    return math.exp(u), share
+
+
+def _polished(problem: Problem, u: float, share: float) -> float | None:
+    """Lowest point of a parabola of fourth order, in log N; None where the risk does not follow one.
+
+    A quantile passes from draw to draw as the size changes, so that its own lowest point is anybody's. Where
+    the same constraints bind all about, it is a parabola fitted to many points that says where it lies.
+    """
+    found = _turn(problem, u, share, np.arange(-2, 3) * SMOOTH / 2)
+    if found is not None and found[1] <= TRUST:
+        return found[0]
+    wide = np.arange(-8, 9) * WIDE
+    if any(np.ptp(which) for which in problem.binding(np.exp(u + wide))):
+        return None
+    found = _turn(problem, u, share, wide)
+    again = found and _turn(problem, found[0], share, wide)  # so that it does not lean on where the search came from
+    return again[0] if again else None
+
+
+def _turn(problem: Problem, u: float, share: float, places: np.ndarray) -> tuple[float, float] | None:
+    """Lowest point of a parabola fitted at ``u + places``, and the share of the risk's rise there by which it misses."""
+    values = problem.risks(np.exp(u + places), share)
+    if not np.isfinite(values).all():
+        return None
+    fitted = np.polynomial.Polynomial.fit(places, values, 4)
+    turns = fitted.deriv().roots()
+    turns = np.sort(turns[np.isreal(turns)].real)
+    inside = turns[(np.abs(turns) < places[-1]) & (fitted.deriv(2)(turns) > 0)]
+    if inside.size != 1:
+        return None
+    near = inside[0] + places[1:-1] / 4
+    misses = np.abs(problem.risks(np.exp(u + near), share) - fitted(near))
+    return u + float(inside[0]), float(misses.max() / (np.ptp(values) or 1.0))
+
+
+def _lowest(outcomes: np.ndarray) -> np.ndarray:
+    """Least outcome of each draw over sizes of one spacing in log, (S,): by the parabola through the three lowest."""
+    outcomes = np.broadcast_to(outcomes, outcomes.shape)
+    if outcomes.shape[1] < 3:
+        return outcomes.min(axis=1)
+    at = np.clip(outcomes.argmin(axis=1), 1, outcomes.shape[1] - 2)
+    left, middle, right = (np.take_along_axis(outcomes, (at + k)[:, None], 1)[:, 0] for k in (-1, 0, 1))
+    bend = left + right - 2 * middle
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = middle - (right - left) ** 2 / (8 * bend)
+    inside = (bend > 0) & (np.abs(right - left) < 2 * bend)
+    return np.where(inside, turn, np.minimum(np.minimum(left, middle), right))
