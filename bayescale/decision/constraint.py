@@ -60,18 +60,17 @@ class Constraint(ABC):
 
 @final
 @dataclass(frozen=True)
-class AtMostFlop(Constraint):
-    """Training compute of at most ``flop`` FLOPs."""
+class Spend(Constraint):
+    """Training compute of at most ``flop`` FLOPs: what a `Budget` comes to."""
 
     flop: float
-    words: str = ""
     limit: ClassVar[str] = "flop"
 
     def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
         return 0.0, outlook.rule.tokens(self.flop, size)
 
     def __str__(self) -> str:
-        return f"training compute of at most {self.flop:.4g} FLOP{self.words}"
+        return f"training compute of at most {self.flop:.4g} FLOP"
 
 
 @final
@@ -214,9 +213,9 @@ class Target(Constraint):
         _probability("Target(probability)", self.probability)
 
     def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        return crossing(self._excess, outlook, size), math.inf
+        return crossing(self.excess, outlook, size), math.inf
 
-    def _excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Log of the loss that is reached with the probability, over the target: (M,)."""
         reached = np.log(outlook.loss(outlook.choices(size, tokens))) + outlook.scatter
         return np.quantile(reached, self.probability, axis=0) - math.log(self.loss)
@@ -257,10 +256,10 @@ class AtMost(Constraint):
         _probability("AtMost(certainty)", self.certainty)
 
     def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        first_above = crossing(lambda *choice: -self._excess(*choice), outlook, size)
+        first_above = crossing(lambda *choice: -self.excess(*choice), outlook, size)
         return 0.0, np.where(first_above <= outlook.law.domain["n_tokens"][0], 0.0, first_above)
 
-    def _excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Log of the cost that is not exceeded with the probability, over the limit: (M,)."""
         cost = self.objective.outcomes(outlook, outlook.choices(size, tokens))
         return np.log(np.quantile(cost, self.certainty, axis=0)) - math.log(self.most)

@@ -64,9 +64,12 @@ class Outlook:
         Conditions of the law that are not at their standard.
     seed : int
         Of uncertain inputs and of the run's scatter.
-    budget : float or None
-        FLOPs at which a path's departure is held, where all choices cost about that: the path is rough, and
-        two choices must not differ by where each of them happens to meet it. None lets each meet it at its own.
+    spending : float or None
+        FLOPs that are there to be spent, if that is what limits the choice.
+    held : float or None
+        FLOPs, by the fit's own rule, at which a path's departure is held, where all choices cost about that:
+        the path is rough, and two choices must not differ by where each of them happens to meet it. None
+        lets each meet it at its own compute.
     some : array of int or None
         The draws that are looked at, all unless given.
     drawn : dict of str to array
@@ -78,7 +81,8 @@ class Outlook:
     rule: ComputeRule
     settled: Mapping[str, Any]
     seed: int
-    budget: float | None = None
+    spending: float | None = None
+    held: float | None = None
     some: np.ndarray | None = None
     drawn: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -143,7 +147,7 @@ class Outlook:
     def letters(self, choices: Choices) -> dict[str, np.ndarray]:
         """What the mean loss reads at each choice: arrays (S, 1), and (S, M) or (S, 1) along a path."""
         rule = self.posterior.rule
-        own = rule.flop(choices.size, choices.tokens) if self.budget is None else np.array([self.budget])
+        own = rule.flop(choices.size, choices.tokens) if self.held is None else np.array([self.held])
         return {k: v if v.ndim > 1 else v[:, None] for k, v in self.surface.at(own).items()}
 
     def loss(self, choices: Choices) -> np.ndarray:

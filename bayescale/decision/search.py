@@ -24,13 +24,14 @@ from bayescale.decision.risk import Risk
 
 GLANCE = 256  # draws that say where to look
 SCAN = 96  # sizes over the domain: .43 in log N for eighteen decades, as fine as the frontier's scan
-ROUND = 15  # steps of a further round: each bracket is a seventh of the one before
+ROUND = 14  # steps of a further round: each bracket is a seventh of the one before
 SMOOTH = 0.02  # spacing in log N from which a parabola of fourth order is exact to 1e-9
 TRUST = 1e-3  # share of the rise over the stencil by which it may miss the risk at its own lowest point
 CLOSE = 1e-8  # in log N: at a kink, the bracket at which the search ends
 ROUNDS = 60
 WIDE = 0.1  # the same for a risk that draws make rough: a parabola is fitted to points this far apart
 SHARES = np.linspace(0.0, 1.0, 9)  # of the way, in log, from the fewest tokens allowed to the most
+SLACK = 1e-6  # share by which a given run may pass a limit
 MINUTE = 1e-9  # ends of an interval of tokens that differ by less are one
 
 
@@ -88,6 +89,13 @@ class Problem:
         share = np.broadcast_to(share, size.shape)[keep]
         return keep, self.outlook.choices(size[keep], np.exp(np.where(share == 1, high, low + share * (high - low))))
 
+    def keeps(self, choice: Choices) -> bool:
+        """Whether one run keeps all constraints, to a millionth."""
+        fewest, most = self.window(choice.size)
+        near, (least, largest) = 1 + SLACK, self.ends
+        enough = fewest[0] <= choice.tokens[0] * near and choice.tokens[0] <= most[0] * near
+        return bool(enough and least <= choice.size[0] * near and choice.size[0] <= largest * near)
+
     def risks(self, size: np.ndarray, share: Any) -> np.ndarray:
         """The risk at each size, infinite where none is allowed: (M,)."""
         keep, choices = self.allowed(size, share)
@@ -95,6 +103,11 @@ class Problem:
         if keep.any():
             out[keep] = self.risk.of(self.settled.outcomes(self.outlook, choices))
         return out
+
+    def outcomes(self, choices: Choices) -> np.ndarray:
+        """Outcomes of given choices, kept or not: (S, M)."""
+        found = self.settled.outcomes(self.outlook, choices)
+        return np.broadcast_to(found, (self.outlook.size, found.shape[1]))
 
     @cached_property
     def settled(self) -> Objective:
@@ -152,11 +165,19 @@ def best(problem: Problem) -> Choices:
         If no choice keeps all constraints.
     """
     glance = replace(problem, outlook=problem.outlook.few(GLANCE)) if problem.shapes is None else problem
+    try:
+        return _from(glance, problem)
+    except Infeasible:  # of the few, or where they say
+        return _from(problem, problem)
+
+
+def _from(glance: Problem, problem: Problem) -> Choices:
+    """The choice of least risk near where another look at the problem has it."""
     size, share = glance.grid
     risks = glance.risks(size, share)
-    if not np.isfinite(risks).any():
-        raise Infeasible
     at = int(risks.argmin())
+    if not math.isfinite(risks[at]):
+        raise Infeasible
     found = float(size[at]), float(share[at])
     if problem.shapes is None:
         width = 2 * math.log(glance.scan[1] / glance.scan[0])
@@ -171,13 +192,15 @@ def _narrow(problem: Problem, u: float, share: float, width: float, step: float)
             break
         if width <= SMOOTH and not step:
             done = _polished(problem, u, share)
-            if done is not None:
+            if done is not None and problem.allowed(np.exp([done]), share)[0].all():
                 return math.exp(done), share
         sizes = np.linspace(u - width, u + width, ROUND + 1)
         shares = np.clip(np.linspace(share - step, share + step, 9), 0, 1) if step else np.array([share])
         grid = [each.ravel() for each in np.meshgrid(sizes, shares, indexing="ij")]
         risks = problem.risks(np.exp(grid[0]), grid[1])
         at = int(risks.argmin())
+        if not math.isfinite(risks[at]):
+            raise Infeasible
         row, column = divmod(at, len(shares))
         left = row in (0, ROUND) or (step > 0 and column in (0, 8) and 0 < shares[column] < 1)
         u, share = (float(each[at]) for each in grid)

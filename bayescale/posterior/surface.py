@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+import jax
 import numpy as np
 
 from bayescale.laws._law import Law
@@ -43,9 +44,15 @@ class Surface:
         """Arguments of ``law.loss`` for runs of compute ``flop`` (K,), FLOPs: arrays (S,), and (S, K) along a path."""
         if self.path is None or self.center is None:
             return dict(self.letters)
-        walk = self.center.walk(np.asarray(flop, float)).T
-        level, lean, leaning = self.path[:, :KNOTS], self.path[:, KNOTS, None], self.path[:, KNOTS + 1 :]
-        return {**self.letters, DEPARTURE.name: level @ walk, "tilt": lean + leaning @ walk}
+        with jax.enable_x64(True):
+            level, tilt = _along(self.path, self.center.walk(np.asarray(flop, float)))
+        return {**self.letters, DEPARTURE.name: np.asarray(level), "tilt": np.asarray(tilt)}
+
+
+@jax.jit
+def _along(path: Any, walk: Any) -> tuple[Any, Any]:
+    """Departure and tilt (S, K); compiled, since threads of BLAS wait for each other where cores are shared."""
+    return path[:, :KNOTS] @ walk.T, path[:, KNOTS, None] + path[:, KNOTS + 1 :] @ walk.T
 
 
 def weights(draws: xr.Dataset, group: Any, drift: Drift, seed: int) -> np.ndarray:
