@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayescale.decision.constraint import Constraint
-from bayescale.decision.search import MINUTE, Infeasible, Problem
+from bayescale.decision.constraint import MINUTE, Constraint
+from bayescale.decision.search import Infeasible, Problem
 
 MOST = 1e9  # how many times looser a limit is tried
 CLOSE = 1e-4  # of the factor by which it has to give

@@ -151,7 +151,8 @@ def binding(problem: Problem, choice: Choices) -> list[tuple[Constraint, Choices
     tokens, size = float(choice.tokens[0]), float(choice.size[0])
     found = []
     for i, each in enumerate(problem.constraints[1:], start=1):
-        ends = [*each.tokens(problem.outlook, choice.size), *each.sizes(problem.outlook)]
+        tokens_of = each.fewest(problem.outlook, choice.size), each.most(problem.outlook, choice.size)
+        ends = [*tokens_of, *each.sizes(problem.outlook)]
         near = [abs(float(np.ravel(e)[0]) - x) <= BINDS * x for e, x in zip(ends, (tokens, tokens, size, size), strict=True)]
         if any(near):
             others = [c for j, c in enumerate(problem.constraints) if j != i]

@@ -23,26 +23,34 @@ from bayescale.decision.outlook import Outlook
 
 Ends = tuple[Any, Any]
 FREE: Ends = (0.0, math.inf)
+MINUTE = 1e-9  # share by which a limit may be passed: rounding
 
 
 class Constraint(ABC):
     """A rule that choices have to keep.
 
-    To write one, add a frozen dataclass that gives ``sizes`` or ``tokens`` (or both), ``__str__``, and
-    the name of the field that holds its limit as ``limit``; ``looser`` says whether a larger limit
-    allows more.
+    To write one, add a frozen dataclass that gives ``sizes``, ``fewest`` or ``most``, ``__str__``, and the
+    name of the field that holds its limit as ``limit``, of which a larger one allows more.
     """
 
     limit: ClassVar[str]
-    looser: ClassVar[bool] = True
 
     def sizes(self, outlook: Outlook) -> Ends:
         """Least and largest size allowed, parameters."""
         return FREE
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        """Fewest and most tokens allowed at each size (M,), parameters: two arrays (M,) or numbers."""
-        return FREE
+    def fewest(self, outlook: Outlook, size: np.ndarray) -> Any:
+        """Fewest tokens allowed at each size (M,), parameters: array (M,) or a number."""
+        return 0.0
+
+    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
+        """Most tokens allowed at each size."""
+        return math.inf
+
+    def kept(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Whether runs keep it, sizes aside: bool array (M,)."""
+        enough = self.fewest(outlook, size) <= tokens * (1 + MINUTE)
+        return enough & (tokens <= self.most(outlook, size) * (1 + MINUTE))
 
     def settles(self, outlook: Outlook) -> Mapping[str, Any]:
         """Conditions of the law that it says something about."""
@@ -55,7 +63,7 @@ class Constraint(ABC):
     def relaxed(self, factor: float) -> Constraint:
         """The same with its limit ``factor`` (above 1) times as loose."""
         value = getattr(self, self.limit)
-        return dataclasses.replace(self, **{self.limit: value * factor if self.looser else value / factor})  # type: ignore[type-var]
+        return dataclasses.replace(self, **{self.limit: value * factor})  # type: ignore[type-var]
 
 
 @final
@@ -66,8 +74,8 @@ class Spend(Constraint):
     flop: float
     limit: ClassVar[str] = "flop"
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        return 0.0, outlook.rule.tokens(self.flop, size)
+    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
+        return outlook.rule.tokens(self.flop, size)
 
     def __str__(self) -> str:
         return f"training compute of at most {self.flop:.4g} FLOP"
@@ -76,7 +84,7 @@ class Spend(Constraint):
 @final
 @dataclass(frozen=True)
 class Sizes(Constraint):
-    """Sizes of ``least`` to ``most`` parameters.
+    """Sizes of ``at_least`` to ``at_most`` parameters.
 
     Raises
     ------
@@ -84,18 +92,18 @@ class Sizes(Constraint):
         If the two are not positive, or the first exceeds the second.
     """
 
-    most: float = math.inf
-    least: float = 0.0
-    limit: ClassVar[str] = "most"
+    at_most: float = math.inf
+    at_least: float = 0.0
+    limit: ClassVar[str] = "at_most"
 
     def __post_init__(self) -> None:
         _ordered(self, "parameters")
 
     def sizes(self, outlook: Outlook) -> Ends:
-        return self.least, self.most
+        return self.at_least, self.at_most
 
     def relaxed(self, factor: float) -> Constraint:
-        return dataclasses.replace(self, most=self.most * factor, least=self.least / factor)
+        return dataclasses.replace(self, at_most=self.at_most * factor, at_least=self.at_least / factor)
 
     def __str__(self) -> str:
         return _between(self, "parameters")
@@ -104,7 +112,7 @@ class Sizes(Constraint):
 @final
 @dataclass(frozen=True)
 class Ratio(Constraint):
-    """From ``least`` to ``most`` tokens per parameter.
+    """From ``at_least`` to ``at_most`` tokens per parameter.
 
     Raises
     ------
@@ -112,18 +120,21 @@ class Ratio(Constraint):
         If the two are not positive, or the first exceeds the second.
     """
 
-    most: float = math.inf
-    least: float = 0.0
-    limit: ClassVar[str] = "most"
+    at_most: float = math.inf
+    at_least: float = 0.0
+    limit: ClassVar[str] = "at_most"
 
     def __post_init__(self) -> None:
         _ordered(self, "tokens per parameter")
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        return self.least * size, self.most * size
+    def fewest(self, outlook: Outlook, size: np.ndarray) -> Any:
+        return self.at_least * size
+
+    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
+        return self.at_most * size
 
     def relaxed(self, factor: float) -> Constraint:
-        return dataclasses.replace(self, most=self.most * factor, least=self.least / factor)
+        return dataclasses.replace(self, at_most=self.at_most * factor, at_least=self.at_least / factor)
 
     def __str__(self) -> str:
         return _between(self, "tokens per parameter")
@@ -161,13 +172,13 @@ class Tokens(Constraint):
         _positive("Tokens(epochs)", "how often each token may be seen", self.epochs)
         _probability("Tokens(certainty)", self.certainty)
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
         if self.epochs > 1 and "n_unique_tokens" not in outlook.law.conditions:
             raise ValueError(
                 f"Tokens(epochs={self.epochs:g}) repeats text, and to {type(outlook.law).__name__} a token seen again "
                 "is as good as new. Fit the law DataConstrained, or leave epochs at 1."
             )
-        return 0.0, self.epochs * self._there(outlook)
+        return self.epochs * self._there(outlook)
 
     def settles(self, outlook: Outlook) -> Mapping[str, Any]:
         return {"n_unique_tokens": self.available} if "n_unique_tokens" in outlook.law.conditions else {}
@@ -212,8 +223,11 @@ class Target(Constraint):
         _positive("Target(loss)", "a loss", self.loss)
         _probability("Target(probability)", self.probability)
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
-        return crossing(self.excess, outlook, size), math.inf
+    def fewest(self, outlook: Outlook, size: np.ndarray) -> Any:
+        return crossing(self.excess, outlook, size)
+
+    def kept(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        return self.excess(outlook, size, tokens) <= MINUTE
 
     def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Log of the loss that is reached with the probability, over the target: (M,)."""
@@ -227,13 +241,13 @@ class Target(Constraint):
 @final
 @dataclass(frozen=True)
 class AtMost(Constraint):
-    """An objective of at most ``most``, in its unit, with a probability.
+    """An objective of at most ``amount``, in its unit, with a probability.
 
     Attributes
     ----------
     objective : Objective
         A cost: one that rises with the tokens.
-    most : float
+    amount : float
         Its limit.
     certainty : float
         Probability with which it is kept.
@@ -241,31 +255,34 @@ class AtMost(Constraint):
     Raises
     ------
     ValueError
-        If the objective does not rise with the tokens, ``most`` is not positive, or ``certainty`` not between 0 and 1.
+        If the objective does not rise with the tokens, ``amount`` is not positive, or ``certainty`` not between 0 and 1.
     """
 
     objective: Objective
-    most: float
+    amount: float
     certainty: float = 0.9
-    limit: ClassVar[str] = "most"
+    limit: ClassVar[str] = "amount"
 
     def __post_init__(self) -> None:
         if self.objective.tokens != "worse":
             raise ValueError(f"AtMost(objective) limits a cost, which rises with the tokens, not the {self.objective}.")
-        _positive("AtMost(most)", f"a limit in {self.objective.unit}", self.most)
+        _positive("AtMost(amount)", f"a limit in {self.objective.unit}", self.amount)
         _probability("AtMost(certainty)", self.certainty)
 
-    def tokens(self, outlook: Outlook, size: np.ndarray) -> Ends:
+    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
         first_above = crossing(lambda *choice: -self.excess(*choice), outlook, size)
-        return 0.0, np.where(first_above <= outlook.law.domain["n_tokens"][0], 0.0, first_above)
+        return np.where(first_above <= outlook.law.domain["n_tokens"][0], 0.0, first_above)
+
+    def kept(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        return self.excess(outlook, size, tokens) <= MINUTE
 
     def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Log of the cost that is not exceeded with the probability, over the limit: (M,)."""
         cost = self.objective.outcomes(outlook, outlook.choices(size, tokens))
-        return np.log(np.quantile(cost, self.certainty, axis=0)) - math.log(self.most)
+        return np.log(np.quantile(cost, self.certainty, axis=0)) - math.log(self.amount)
 
     def __str__(self) -> str:
-        return f"{self.objective} of at most {self.most:.4g} {self.objective.unit}, probability {self.certainty:g}"
+        return f"{self.objective} of at most {self.amount:.4g} {self.objective.unit}, probability {self.certainty:g}"
 
 
 def _positive(of: str, meaning: str, value: Any) -> None:
@@ -279,13 +296,13 @@ def _probability(of: str, value: Any) -> None:
 
 
 def _ordered(limits: Any, unit: str) -> None:
-    ends = limits.least, limits.most
+    ends = limits.at_least, limits.at_most
     sound = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not (sound and 0 <= ends[0] <= ends[1] and ends[1] > 0):
         name = type(limits).__name__
-        raise ValueError(f"{name}(most, least) are {unit}, positive and least no larger than most, not {ends!r}.")
+        raise ValueError(f"{name}(at_most, at_least) are {unit}, positive and the second no larger than the first, not {ends!r}.")
 
 
 def _between(limits: Any, unit: str) -> str:
-    low, high = (f"at least {limits.least:.4g}" if limits.least else "", f"at most {limits.most:.4g}")
-    return " and ".join(filter(None, [low, high if math.isfinite(limits.most) else ""])) + f" {unit}"
+    low, high = (f"at least {limits.at_least:.4g}" if limits.at_least else "", f"at most {limits.at_most:.4g}")
+    return " and ".join(filter(None, [low, high if math.isfinite(limits.at_most) else ""])) + f" {unit}"

@@ -14,6 +14,8 @@ Excess = Callable[[Outlook, np.ndarray, np.ndarray], np.ndarray]
 
 SCANNED = 256  # draws that the scan looks at, before all of them settle what it found
 STEPS = 64  # of the scan, over the tokens of the law's domain
+NEAR = 0.05  # in log tokens: how far from where a few draws cross all of them are looked for at first
+WIDER = 24  # doublings of that bracket, from which it has reached the ends of any domain
 CLOSE = 1e-9  # in log tokens
 
 
@@ -35,20 +37,30 @@ def crossing(excess: Excess, outlook: Outlook, size: np.ndarray) -> np.ndarray:
     """
     low, high = outlook.law.domain["n_tokens"]
     steps = np.linspace(math.log(max(1.0, low)), math.log(high), STEPS)
-    scan = excess(outlook.few(SCANNED), np.repeat(size, STEPS), np.exp(np.tile(steps, size.size)))
-    met = scan.reshape(size.size, STEPS) <= 0
-    first = np.where(met.any(axis=1), met.argmax(axis=1), STEPS - 1)
+    few = outlook.few(SCANNED)
+    scan = excess(few, np.repeat(size, STEPS), np.exp(np.tile(steps, size.size))).reshape(size.size, STEPS)
+    first = np.clip((scan <= 0).argmax(axis=1), 1, STEPS - 1)
+    found = _roots(excess, few, size, steps[first - 1], steps[first], (steps[0], steps[-1]))
+    if few is not outlook:  # all draws cross near where a few do
+        near = np.clip(found, steps[0] + NEAR, steps[-1] - NEAR)
+        found = _roots(excess, outlook, size, near - NEAR, near + NEAR, (steps[0], steps[-1]))
+    return np.exp(found)
 
-    def full(place: np.ndarray, which: np.ndarray) -> np.ndarray:
+
+def _roots(
+    excess: Excess, outlook: Outlook, size: np.ndarray, left: np.ndarray, right: np.ndarray, ends: tuple[float, float]
+) -> np.ndarray:
+    """Log tokens of the crossing, its bracket widened from the one given where it lies outside: (M,)."""
+
+    def at(place: np.ndarray, which: np.ndarray) -> np.ndarray:
         return excess(outlook, size[which], np.exp(place))
 
-    # All draws may cross a step from where those that were scanned do.
-    left, right = steps[np.maximum(first - 2, 0)], steps[np.minimum(first + 1, STEPS - 1)]
     everywhere = np.arange(size.size)
-    at_left, at_right = full(left, everywhere), full(right, everywhere)
-    found = np.where(at_left <= 0, left, np.where(at_right > 0, math.inf, right))
+    bracket = elementwise.bracket_root(at, left, right, xmin=ends[0], xmax=ends[1], args=(everywhere,), maxiter=WIDER)
+    (left, right), (at_left, at_right) = bracket.bracket, bracket.f_bracket
+    found = np.where(at_left <= 0, ends[0], math.inf)
     between = np.flatnonzero((at_left > 0) & (at_right <= 0))
     if between.size:
-        ends = left[between], right[between]
-        found[between] = elementwise.find_root(full, ends, args=(between,), tolerances={"xatol": CLOSE}).x
-    return np.exp(found)
+        crossed = left[between], right[between]
+        found[between] = elementwise.find_root(at, crossed, args=(between,), tolerances={"xatol": CLOSE}).x
+    return found

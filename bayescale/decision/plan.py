@@ -234,7 +234,7 @@ class Plan:
             "outcome_risk": float(self.problem.risk.of(outcomes)[0]),
             "loss": self._interval(consequences.reached(self.problem.outlook, choice)[0]),
             "compute_wasted": self._interval(wasted),
-            "keeps_constraints": bool(self.problem.keeps(choice)),
+            "keeps_constraints": bool(self.problem.keep(choice.size, choice.tokens, 1e-6)[0]),
         }
         if self.target:
             out["probability_of_target"] = consequences.probability(self.target, self.problem.outlook, choice)

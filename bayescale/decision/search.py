@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bayescale.decision.constraint import Constraint
+from bayescale.decision.constraint import MINUTE, Constraint
 from bayescale.decision.objective import Objective
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.risk import Risk
@@ -31,8 +31,6 @@ CLOSE = 1e-8  # in log N: at a kink, the bracket at which the search ends
 ROUNDS = 60
 WIDE = 0.1  # the same for a risk that draws make rough: a parabola is fitted to points this far apart
 SHARES = np.linspace(0.0, 1.0, 9)  # of the way, in log, from the fewest tokens allowed to the most
-SLACK = 1e-6  # share by which a given run may pass a limit
-MINUTE = 1e-9  # ends of an interval of tokens that differ by less are one
 
 
 class Infeasible(ValueError):
@@ -63,38 +61,51 @@ class Problem:
         each = [c.sizes(self.outlook) for c in self.constraints]
         return max(1.0, low, *(e[0] for e in each)), min(high, *(e[1] for e in each), math.inf)
 
+    def fewest(self, size: np.ndarray) -> np.ndarray:
+        """Fewest tokens by each constraint, and by the law last: (constraints + 1, M)."""
+        law = max(1.0, self.outlook.law.domain["n_tokens"][0])
+        return _stacked([c.fewest(self.outlook, size) for c in self.constraints], law, size)
+
+    def most(self, size: np.ndarray) -> np.ndarray:
+        """Most tokens by each constraint, and by the law last: (constraints + 1, M)."""
+        law = self.outlook.law.domain["n_tokens"][1]
+        return _stacked([c.most(self.outlook, size) for c in self.constraints], law, size)
+
     def window(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fewest and most tokens allowed at each size: two arrays (M,); the first is larger where none are."""
-        fewest, most = self._ends_of_tokens(size)
-        return fewest.max(axis=0), most.min(axis=0)
+        return self.fewest(size).max(axis=0), self.most(size).min(axis=0)
 
-    def binding(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which constraint, by its place, sets the fewest and which the most tokens at each size; the law's come last."""
-        fewest, most = self._ends_of_tokens(size)
-        return fewest.argmax(axis=0), most.argmin(axis=0)
+    def binding(self, size: np.ndarray, share: float) -> list[np.ndarray]:
+        """Which constraint, by its place, sets the tokens at each size: arrays (M,), the law's place being last."""
+        fewest = [] if share == 1 else [self.fewest(size).argmax(axis=0)]
+        return fewest if share == 0 else [*fewest, self.most(size).argmin(axis=0)]
 
-    def _ends_of_tokens(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Fewest and most tokens by each constraint and by the law: arrays (constraints + 1, M)."""
-        low, high = self.outlook.law.domain["n_tokens"]
-        each = [*(c.tokens(self.outlook, size) for c in self.constraints), (max(1.0, low), high)]
-        fewest, most = (np.stack([np.broadcast_to(e[i], size.shape) for e in each]) for i in (0, 1))
-        return fewest, most
+    def _tokens(self, size: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Tokens ``share`` of the way, in log, from the fewest to the most allowed: (M,); the ends alone where all are."""
+        if (share == 1).all():
+            return self.most(size).min(axis=0)
+        if (share == 0).all():
+            return self.fewest(size).max(axis=0)
+        fewest, most = self.window(size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.exp((1 - share) * np.log(fewest) + share * np.log(most))
+        return np.where(fewest <= most * (1 + MINUTE), np.where(share == 1, most, between), np.nan)
 
     def allowed(self, size: np.ndarray, share: Any) -> tuple[np.ndarray, Choices]:
         """Which sizes are allowed, and the runs of those that lie ``share`` of the way to the most tokens."""
-        fewest, most = self.window(size)
-        (least, largest), near = self.ends, 1 + MINUTE
-        keep = (fewest <= most * near) & (size >= least / near) & (size <= largest * near)
-        low, high = np.log(fewest[keep]), np.log(np.maximum(fewest[keep], most[keep]))
-        share = np.broadcast_to(share, size.shape)[keep]
-        return keep, self.outlook.choices(size[keep], np.exp(np.where(share == 1, high, low + share * (high - low))))
+        tokens = self._tokens(size, np.broadcast_to(share, size.shape))
+        keep = self.keep(size, tokens, MINUTE)
+        return keep, self.outlook.choices(size[keep], tokens[keep])
 
-    def keeps(self, choice: Choices) -> bool:
-        """Whether one run keeps all constraints, to a millionth."""
-        fewest, most = self.window(choice.size)
-        near, (least, largest) = 1 + SLACK, self.ends
-        enough = fewest[0] <= choice.tokens[0] * near and choice.tokens[0] <= most[0] * near
-        return bool(enough and least <= choice.size[0] * near and choice.size[0] <= largest * near)
+    def keep(self, size: np.ndarray, tokens: np.ndarray, slack: float) -> np.ndarray:
+        """Which runs keep all constraints and stay within the law's domain, to a share: bool array (M,)."""
+        (low, high), (least, largest), near = self.outlook.law.domain["n_tokens"], self.ends, 1 + slack
+        keep = (size >= least / near) & (size <= largest * near)
+        keep &= (tokens >= max(1.0, low) / near) & (tokens <= high * near)
+        for each in self.constraints:
+            if keep.any():
+                keep[keep] = each.kept(self.outlook, size[keep], tokens[keep])
+        return keep
 
     def risks(self, size: np.ndarray, share: Any) -> np.ndarray:
         """The risk at each size, infinite where none is allowed: (M,)."""
@@ -215,18 +226,29 @@ def _polished(problem: Problem, u: float, share: float) -> float | None:
     the same constraints bind all about, it is a parabola fitted to many points that says where it lies.
     """
     found = _turn(problem, u, share, np.arange(-2, 3) * SMOOTH / 2)
-    if found is not None and found[1] <= TRUST:
-        return found[0]
-    wide = np.arange(-8, 9) * WIDE
-    if any(np.ptp(which) for which in problem.binding(np.exp(u + wide))):
+    if found is not None and _miss(problem, share, found) <= TRUST:
+        return found.place
+    wide = np.arange(-7, 8) * WIDE
+    if any(np.ptp(which) for which in problem.binding(np.exp(u + wide), share)):
         return None
     found = _turn(problem, u, share, wide)
-    again = found and _turn(problem, found[0], share, wide)  # so that it does not lean on where the search came from
-    return again[0] if again else None
+    again = found and _turn(problem, found.place, share, wide)  # so that it leans on no start
+    return again.place if again else None
 
 
-def _turn(problem: Problem, u: float, share: float, places: np.ndarray) -> tuple[float, float] | None:
-    """Lowest point of a parabola fitted at ``u + places``, and the share of the risk's rise there by which it misses."""
+@final
+@dataclass(frozen=True)
+class Turn:
+    """Lowest point of a parabola: its place in log N, the parabola about ``center``, and the risk's rise over its points."""
+
+    place: float
+    center: float
+    parabola: np.polynomial.Polynomial
+    rise: float
+
+
+def _turn(problem: Problem, u: float, share: float, places: np.ndarray) -> Turn | None:
+    """The parabola of fourth order through the risk at ``u + places``; None where it has not one lowest point there."""
     values = problem.risks(np.exp(u + places), share)
     if not np.isfinite(values).all():
         return None
@@ -234,11 +256,18 @@ def _turn(problem: Problem, u: float, share: float, places: np.ndarray) -> tuple
     turns = fitted.deriv().roots()
     turns = np.sort(turns[np.isreal(turns)].real)
     inside = turns[(np.abs(turns) < places[-1]) & (fitted.deriv(2)(turns) > 0)]
-    if inside.size != 1:
-        return None
-    near = inside[0] + places[1:-1] / 4
-    misses = np.abs(problem.risks(np.exp(u + near), share) - fitted(near))
-    return u + float(inside[0]), float(misses.max() / (np.ptp(values) or 1.0))
+    return Turn(u + float(inside[0]), u, fitted, float(np.ptp(values))) if inside.size == 1 else None
+
+
+def _miss(problem: Problem, share: float, turn: Turn) -> float:
+    """By which share of its rise the risk misses the parabola, near the lowest point and between the points."""
+    near = turn.place + np.array([-0.5, 0.0, 0.5]) * SMOOTH / 2
+    misses = np.abs(problem.risks(np.exp(near), share) - turn.parabola(near - turn.center))
+    return float(misses.max() / (turn.rise or 1.0))
+
+
+def _stacked(each: list[Any], law: float, size: np.ndarray) -> np.ndarray:
+    return np.stack([np.broadcast_to(np.asarray(e, float), size.shape) for e in (*each, law)])
 
 
 def _lowest(outcomes: np.ndarray) -> np.ndarray:
