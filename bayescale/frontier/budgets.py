@@ -50,8 +50,8 @@ def read_budgets(budgets: Any, *, smallest: float, largest: float) -> np.ndarray
     return np.array(read, float)
 
 
-def _read(entry: Any, smallest: float, largest: float) -> float | str:
-    """The number, or what is wrong with it."""
+def read_number(entry: Any) -> float | str:
+    """One positive, finite number, whole ones of any length and as text too; or what is wrong with it."""
     if isinstance(entry, str):
         if not DECIMAL.fullmatch(entry) and not re.fullmatch(r"\s*[+-]?(nan|inf(inity)?)\s*", entry, re.IGNORECASE):
             return "is text that is not a number"
@@ -63,8 +63,14 @@ def _read(entry: Any, smallest: float, largest: float) -> float | str:
         value = math.inf
     if not math.isfinite(value):
         return "is not finite"
-    if value <= 0:
-        return "is not positive"
+    return value if value > 0 else "is not positive"
+
+
+def _read(entry: Any, smallest: float, largest: float) -> float | str:
+    """The number, or what is wrong with it."""
+    value = read_number(entry)
+    if isinstance(value, str):
+        return value
     if value < smallest:
         return f"is less than the smallest run within the law's domain costs, {smallest:.3g} FLOP"
     if value > largest:
