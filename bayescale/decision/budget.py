@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bayescale.decision.cost import CURRENCIES, Draws, training_cost
+from bayescale.decision.cost import Draws, training_cost, training_inputs
 from bayescale.decision.hardware import Hardware
 from bayescale.decision.uncertain import draw_all, is_certain
 from bayescale.frontier.budgets import read_number
@@ -95,7 +95,7 @@ class Budget:
 
     def inputs(self) -> dict[str, Any]:
         """What the budget's compute depends on, by the name under which it is drawn; nothing, of one in FLOPs."""
-        return {} if self.hardware is None or self.currency == "flop" else self.hardware.inputs()
+        return {} if self.hardware is None or self.currency == "flop" else training_inputs(self.currency, self.hardware)
 
     def affordable(self, draws: Draws) -> np.ndarray:
         """Training compute that the budget affords in each draw of `inputs`, FLOPs: array (S,), or () of FLOPs."""
@@ -154,4 +154,4 @@ def _require(currency: str, hardware: Hardware | None) -> None:
         return
     if hardware is None:
         raise ValueError(f"A budget in {_UNITS[currency]} needs hardware, whose speed makes it FLOPs. {FORM}")
-    hardware.require(f"A budget in {_UNITS[currency]}", "utilisation", *CURRENCIES[currency][1])
+    training_inputs(currency, hardware)

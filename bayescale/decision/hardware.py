@@ -77,6 +77,13 @@ class Accelerator:
         if wrong:
             raise ValueError("\n".join(wrong))
 
+    def rate(self, bits: int) -> float:
+        """Dense matrix rate in 16 or 8 bits, FLOP/s; ValueError where it is not known."""
+        rate = self.peak_8bit if bits == 8 else self.peak
+        if rate is None:
+            raise ValueError(f"Arithmetic in {bits} bits needs Accelerator(peak_8bit=...) of {self.name}.")
+        return rate
+
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
