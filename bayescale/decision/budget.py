@@ -17,12 +17,13 @@ FORM = (
     "A budget is one positive, finite number in one currency, such as Budget(flop=1e24) or "
     "Budget(dollars=2e6, hardware=Hardware('H100 SXM', utilisation=0.4, price_per_hour=2))."
 )
-_UNITS = {
+UNITS = {
     "flop": "FLOP",
     "accelerator_hours": "accelerator-hours",
     "dollars": "dollars",
     "kwh": "kWh",
     "days": "days",
+    "carbon_kg": "kg CO2",
 }
 
 
@@ -121,7 +122,7 @@ class Budget:
 
     def describe(self) -> str:
         """The budget in words, with the probability of affording its compute where that is uncertain."""
-        words = f"{self.amount:.6g} {_UNITS[self.currency]}"
+        words = f"{self.amount:.6g} {UNITS[self.currency]}"
         if all(map(is_certain, self.inputs().values())):
             return words
         return f"{words}, its compute affordable with probability {self.certainty:g}"
@@ -153,5 +154,5 @@ def _require(currency: str, hardware: Hardware | None) -> None:
     if currency == "flop":
         return
     if hardware is None:
-        raise ValueError(f"A budget in {_UNITS[currency]} needs hardware, whose speed makes it FLOPs. {FORM}")
+        raise ValueError(f"A budget in {UNITS[currency]} needs hardware, whose speed makes it FLOPs. {FORM}")
     training_inputs(currency, hardware)

@@ -10,11 +10,12 @@ from typing import Any, final
 
 import numpy as np
 
-from bayescale.decision.constraint import Constraint, Target
+from bayescale.decision.constraint import Constraint
 from bayescale.decision.objective import Loss, Regret
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.risk import Mean
 from bayescale.decision.search import Infeasible, Problem, best
+from bayescale.decision.target import Target
 from bayescale.frontier import solve
 from bayescale.frontier.waste import wasted
 
@@ -43,7 +44,7 @@ def waste(outlook: Outlook, choice: Choices, sizes: np.ndarray) -> np.ndarray:
 
 
 def flat_band(outlook: Outlook, choice: Choices, level: float) -> tuple[float, float] | None:
-    """Least and largest size around a choice that wastes under ``SLIGHT`` with probability ``level``; None: none does."""
+    """Ends of the sizes around a choice that waste under ``SLIGHT`` with probability ``level``; None: none does."""
     sizes = choice.size[0] * np.exp(np.linspace(-REACH, REACH, 129))
     found = waste(outlook, choice, sizes)
     good = np.flatnonzero((np.where(np.isnan(found), 1.0, found) < SLIGHT).mean(axis=0) >= level)
@@ -59,9 +60,9 @@ def optima(outlook: Outlook, choice: Choices) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needed(outlook: Outlook, target: Target, flop: float) -> np.ndarray:
-    """Training compute with which each draw's own best run just reaches a target, FLOPs, (S,): NaN beyond a factor 1,000.
+    """Training compute with which each draw's own best run just reaches a target, the run's scatter included: (S,).
 
-    The run's scatter is included.
+    NaN where that is over a thousand times ``flop``, or under a thousandth.
     """
     budgets = flop * np.geomspace(1e-3, 1e3, 121)
     letters = outlook.surface.at(budgets)
@@ -153,7 +154,9 @@ def binding(problem: Problem, choice: Choices) -> list[tuple[Constraint, Choices
     for i, each in enumerate(problem.constraints[1:], start=1):
         tokens_of = each.fewest(problem.outlook, choice.size), each.most(problem.outlook, choice.size)
         ends = [*tokens_of, *each.sizes(problem.outlook)]
-        near = [abs(float(np.ravel(e)[0]) - x) <= BINDS * x for e, x in zip(ends, (tokens, tokens, size, size), strict=True)]
+        near = [
+            abs(float(np.ravel(e)[0]) - x) <= BINDS * x for e, x in zip(ends, (tokens, tokens, size, size), strict=True)
+        ]
         if any(near):
             others = [c for j, c in enumerate(problem.constraints) if j != i]
             found.append((each, _free(replace(problem, constraints=others))))

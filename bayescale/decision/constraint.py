@@ -17,9 +17,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from bayescale.decision import uncertain
-from bayescale.decision.crossing import crossing
-from bayescale.decision.objective import Objective
+from bayescale.decision.number import positive, probability
 from bayescale.decision.outlook import Outlook
+from bayescale.decision.uncertain import Distribution, Uncertain
+from bayescale.parameter import Prior
 
 Ends = tuple[Any, Any]
 FREE: Ends = (0.0, math.inf)
@@ -161,16 +162,16 @@ class Tokens(Constraint):
         If ``available`` or ``epochs`` is not positive, or ``certainty`` not between 0 and 1.
     """
 
-    available: Any
+    available: Uncertain
     epochs: float = 1.0
     certainty: float = 0.9
     limit: ClassVar[str] = "available"
 
     def __post_init__(self) -> None:
-        if isinstance(self.available, Real):
-            _positive("Tokens(available)", "distinct tokens", self.available)
-        _positive("Tokens(epochs)", "how often each token may be seen", self.epochs)
-        _probability("Tokens(certainty)", self.certainty)
+        if not isinstance(self.available, Prior | Distribution):
+            positive("Tokens(available)", self.available, "distinct tokens")
+        positive("Tokens(epochs)", self.epochs, "how often each token may be seen")
+        probability("Tokens(certainty)", self.certainty)
 
     def most(self, outlook: Outlook, size: np.ndarray) -> Any:
         if self.epochs > 1 and "n_unique_tokens" not in outlook.law.conditions:
@@ -197,110 +198,14 @@ class Tokens(Constraint):
         return f"{uncertain.describe(self.available, 'distinct tokens')}, {seen}{sure}"
 
 
-@final
-@dataclass(frozen=True)
-class Target(Constraint):
-    """A loss that the run has to reach.
-
-    Attributes
-    ----------
-    loss : float
-        In the unit of the fit's loss.
-    probability : float
-        With which the run that is made, its scatter included, ends at that loss or below.
-
-    Raises
-    ------
-    ValueError
-        If ``loss`` is not positive, or ``probability`` not between 0 and 1.
-    """
-
-    loss: float
-    probability: float = 0.9
-    limit: ClassVar[str] = "loss"
-
-    def __post_init__(self) -> None:
-        _positive("Target(loss)", "a loss", self.loss)
-        _probability("Target(probability)", self.probability)
-
-    def fewest(self, outlook: Outlook, size: np.ndarray) -> Any:
-        return crossing(self.excess, outlook, size)
-
-    def kept(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        return self.excess(outlook, size, tokens) <= MINUTE
-
-    def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Log of the loss that is reached with the probability, over the target: (M,)."""
-        reached = np.log(outlook.loss(outlook.choices(size, tokens))) + outlook.scatter
-        return np.quantile(reached, self.probability, axis=0) - math.log(self.loss)
-
-    def __str__(self) -> str:
-        return f"a loss of at most {self.loss:g} with probability {self.probability:g}"
-
-
-@final
-@dataclass(frozen=True)
-class AtMost(Constraint):
-    """An objective of at most ``amount``, in its unit, with a probability.
-
-    Attributes
-    ----------
-    objective : Objective
-        A cost: one that rises with the tokens.
-    amount : float
-        Its limit.
-    certainty : float
-        Probability with which it is kept.
-
-    Raises
-    ------
-    ValueError
-        If the objective does not rise with the tokens, ``amount`` is not positive, or ``certainty`` not between 0 and 1.
-    """
-
-    objective: Objective
-    amount: float
-    certainty: float = 0.9
-    limit: ClassVar[str] = "amount"
-
-    def __post_init__(self) -> None:
-        if self.objective.tokens != "worse":
-            raise ValueError(f"AtMost(objective) limits a cost, which rises with the tokens, not the {self.objective}.")
-        _positive("AtMost(amount)", f"a limit in {self.objective.unit}", self.amount)
-        _probability("AtMost(certainty)", self.certainty)
-
-    def most(self, outlook: Outlook, size: np.ndarray) -> Any:
-        first_above = crossing(lambda *choice: -self.excess(*choice), outlook, size)
-        return np.where(first_above <= outlook.law.domain["n_tokens"][0], 0.0, first_above)
-
-    def kept(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        return self.excess(outlook, size, tokens) <= MINUTE
-
-    def excess(self, outlook: Outlook, size: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Log of the cost that is not exceeded with the probability, over the limit: (M,)."""
-        cost = self.objective.outcomes(outlook, outlook.choices(size, tokens))
-        return np.log(np.quantile(cost, self.certainty, axis=0)) - math.log(self.amount)
-
-    def __str__(self) -> str:
-        return f"{self.objective} of at most {self.amount:.4g} {self.objective.unit}, probability {self.certainty:g}"
-
-
-def _positive(of: str, meaning: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ValueError(f"{of} is {meaning}, a positive and finite number, not {value!r}.")
-
-
-def _probability(of: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{of} is a probability between 0 and 1, not {value!r}.")
-
-
 def _ordered(limits: Any, unit: str) -> None:
     ends = limits.at_least, limits.at_most
     sound = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not (sound and 0 <= ends[0] <= ends[1] and ends[1] > 0):
         name = type(limits).__name__
-        raise ValueError(f"{name}(at_most, at_least) are {unit}, positive and the second no larger than the first, not {ends!r}.")
+        raise ValueError(
+            f"{name}(at_most, at_least) are {unit}, positive and the second no larger than the first, not {ends!r}."
+        )
 
 
 def _between(limits: Any, unit: str) -> str:

@@ -13,6 +13,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from bayescale.decision.budget import UNITS
+from bayescale.decision.cost import Inference, LifetimeCost
+from bayescale.decision.hardware import Hardware
 from bayescale.decision.outlook import Choices, Outlook
 
 
@@ -80,6 +83,51 @@ class Compute(Objective):
 
     def __str__(self) -> str:
         return "training compute"
+
+
+@final
+@dataclass(frozen=True)
+class Cost(Objective):
+    """What training costs, and serving where there is demand, in one currency: see `LifetimeCost`.
+
+    Attributes
+    ----------
+    currency : str
+        ``dollars``, ``accelerator_hours``, ``kwh``, ``carbon_kg``, ``days`` (of training) or ``flop``.
+    hardware : Hardware, optional
+        That trains; not needed in FLOPs.
+    inference : Inference, optional
+        Demand over the model's life.
+
+    Raises
+    ------
+    ValueError
+        If the currency is unknown, or something that it needs is not known.
+    """
+
+    tokens: ClassVar[str] = "worse"
+    currency: str = "dollars"
+    hardware: Hardware | None = None
+    inference: Inference | None = None
+
+    def __post_init__(self) -> None:
+        self.cost.inputs()
+
+    @property
+    def cost(self) -> LifetimeCost:
+        """The cost itself."""
+        return LifetimeCost(self.currency, self.hardware, self.inference)
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.currency]
+
+    def outcomes(self, outlook: Outlook, choices: Choices) -> np.ndarray:
+        drawn = {name: outlook.draws(name, value)[:, 0] for name, value in self.cost.inputs().items()}
+        return self.cost.of(choices.size[:, None], choices.tokens[:, None], choices.flop[:, None], drawn).T
+
+    def __str__(self) -> str:
+        return f"{'lifetime' if self.inference else 'training'} {self.unit}"
 
 
 @final

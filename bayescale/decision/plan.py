@@ -11,21 +11,20 @@ import numpy as np
 import pandas as pd
 
 from bayescale import _show
-from bayescale.decision import consequences, uncertain
+from bayescale.decision import consequences, entries, uncertain
 from bayescale.decision.budget import Budget
-from bayescale.decision.constraint import Constraint, Target
+from bayescale.decision.constraint import Constraint
 from bayescale.decision.cost import CURRENCIES, training_cost
 from bayescale.decision.hardware import Hardware
 from bayescale.decision.outlook import Choices
 from bayescale.decision.rivals import rivals
 from bayescale.decision.search import Infeasible, Problem, best
-from bayescale.frontier.intervals import flat, interval, plain, quantiles
+from bayescale.decision.target import Target
+from bayescale.frontier.intervals import flat, interval, quantiles
 from bayescale.posterior.gate import HOLLOW
 
 if TYPE_CHECKING:
     from bayescale.posterior.posterior import Posterior
-
-FAR = 100.0  # times the largest run
 
 
 @final
@@ -171,7 +170,7 @@ class Plan:
     def rivals(self) -> list[dict[str, Any]]:
         """The same figures of the rules that people would use instead: one entry each, as in `to_dict`."""
         found = rivals(self.problem, self.compared)
-        return [self._rival(name, choice) for name, choice in found.items()]
+        return [entries.rival(self, name, choice) for name, choice in found.items()]
 
     @cached_property
     def costs(self) -> dict[str, np.ndarray]:
@@ -221,110 +220,18 @@ class Plan:
             f"{outlook.size:,} joint draws, seed {outlook.seed}",
         ]
 
-    def _rival(self, name: str, choice: Choices) -> dict[str, Any]:
-        outcomes = self.problem.outcomes(choice)
-        wasted = consequences.waste(self.problem.outlook, choice, choice.size)[:, 0]
-        out = {
-            "rule": name,
-            "n_params": float(choice.size[0]),
-            "n_tokens": float(choice.tokens[0]),
-            "tokens_per_parameter": float(choice.tokens[0] / choice.size[0]),
-            "flop": float(choice.flop[0]),
-            "outcome_mean": float(outcomes.mean()),
-            "outcome_risk": float(self.problem.risk.of(outcomes)[0]),
-            "loss": self._interval(consequences.reached(self.problem.outlook, choice)[0]),
-            "compute_wasted": self._interval(wasted),
-            "keeps_constraints": bool(self.problem.keep(choice.size, choice.tokens, 1e-6)[0]),
-        }
-        if self.target:
-            out["probability_of_target"] = consequences.probability(self.target, self.problem.outlook, choice)
-        return out
-
-    def _interval(self, draws: np.ndarray) -> dict[str, float | None]:
+    def interval(self, draws: np.ndarray) -> dict[str, float | None]:
+        """Median and ends of the plan's interval over draws (S,), NaN left out."""
         ends = np.array([(1 - self.level) / 2, 0.5, (1 + self.level) / 2])
         return interval(*quantiles(draws[:, None], ends)[:, 0])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON values, units in the keys; null where there is no value."""
-        band, error = self.flat_band, self.monte_carlo_error
-        return {
-            "warning": self.warning,
-            "diagnostics": self.diagnostics,
-            "beyond_data": self.posterior.beyond,
-            "drift": self.posterior.law_alone is not None,
-            "level": self.level,
-            "kind": "eti",
-            "loss_unit": self.posterior.loss_unit,
-            "goal": self.goal.to_dict() if isinstance(self.goal, Budget) else str(self.goal),
-            "objective": {"name": str(self.problem.objective), "unit": self._unit, "risk": str(self.problem.risk)},
-            "choice": self._chosen(),
-            "n_params_monte_carlo_error_share": error,
-            "reach": {"loss": {name: self._interval(draws) for name, draws in self.reach.items()}},
-            "optima": {name: self._interval(draws) for name, draws in self.optima.items()},
-            "regret_loss": self._interval(self.regret),
-            "compute_wasted": self._interval(self.wasted),
-            "compute_wasted_mean": plain(float(np.nanmean(self.wasted))) if np.isfinite(self.wasted).any() else None,
-            "n_wasting_under_1_percent_params": band and {"lower": band[0], "upper": band[1]},
-            "flop_needed": None if self.needed is None else self._interval(self.needed),
-            "costs": {name: self._interval(draws) for name, draws in self.costs.items()},
-            "caution": self._caution(),
-            "binding": [self._freed(each, free) for each, free in self.binding],
-            "alternatives": [dict(each) for each in self.alternatives] if len(self.alternatives) > 1 else [],
-            "rivals": self.rivals,
-            "tornado": self.tornado,
-            "extrapolation_factor": self.extrapolation["flop"],
-            "n_params_extrapolation_factor": self.extrapolation["n_params"],
-            "n_tokens_extrapolation_factor": self.extrapolation["n_tokens"],
-            "extrapolates": any(value > 1 for value in self.extrapolation.values()),
-            "far": any(value > FAR for value in self.extrapolation.values()),
-            "assumptions": self.assumptions,
-            "law_alone": self.law_alone and self.law_alone._brief(),
-        }
-
-    @property
-    def _unit(self) -> str:
-        unit = self.problem.objective.unit
-        return self.posterior.loss_unit if unit == "loss" else unit
-
-    def _chosen(self) -> dict[str, Any]:
-        said = {k: v if isinstance(v, float | int) else uncertain.describe(v) for k, v in self.conditions.items()}
-        return {
-            "n_params": self.n_params,
-            "n_tokens": self.n_tokens,
-            "tokens_per_parameter": self.tokens_per_parameter,
-            "flop": self.flop,
-            "risk": self.risk,
-            **({"conditions": said} if said else {}),
-            **({"probability_of_target": float((self.reach["new_run"] <= self.target.loss).mean())} if self.target else {}),
-        }
-
-    def _brief(self) -> dict[str, Any]:
-        return {
-            "choice": self._chosen(),
-            "reach": {"loss": {name: self._interval(draws) for name, draws in self.reach.items()}},
-            "optima": {name: self._interval(draws) for name, draws in self.optima.items()},
-            "compute_wasted": self._interval(self.wasted),
-        }
-
-    def _caution(self) -> dict[str, Any] | None:
-        found = self.caution
-        return found and {
-            "neutral_n_params": float(found.neutral.size[0]),
-            "neutral_n_tokens": float(found.neutral.tokens[0]),
-            "mean_given_up": found.mean_given_up,
-            "risk_saved": found.risk_saved,
-        }
-
-    def _freed(self, constraint: Constraint, free: Choices | None) -> dict[str, Any]:
-        if free is None:
-            return {"constraint": str(constraint), "without": None}
-        risk = float(self.problem.risk.of(self.problem.outcomes(free))[0])
-        found = {"n_params": float(free.size[0]), "n_tokens": float(free.tokens[0]), "flop": float(free.flop[0])}
-        return {"constraint": str(constraint), "without": found | {"risk": risk}, "price": self.risk - risk}
+        return entries.plan_entry(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """The recommendation and its rivals, one row each."""
-        own = {"rule": "recommended", **self._rival("recommended", self.choice)}
+        own = entries.rival(self, "recommended", self.choice)
         return pd.DataFrame([flat(each) for each in (own, *self.rivals)])
 
     def __repr__(self) -> str:

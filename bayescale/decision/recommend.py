@@ -12,13 +12,14 @@ import numpy as np
 
 from bayescale.decision.budget import Budget
 from bayescale.decision.conflict import explained
-from bayescale.decision.constraint import Constraint, Spend, Target
+from bayescale.decision.constraint import Constraint, Spend
 from bayescale.decision.hardware import Hardware
-from bayescale.decision.objective import Compute, Loss, Objective, read_objective
+from bayescale.decision.objective import Compute, Loss, read_objective
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.plan import Plan
-from bayescale.decision.risk import Mean, Risk, check_draws, read_risk
+from bayescale.decision.risk import Mean, check_draws, read_risk
 from bayescale.decision.search import Infeasible, Problem, best
+from bayescale.decision.target import Target
 from bayescale.frontier import solve
 from bayescale.frontier.budgets import read_budgets
 from bayescale.posterior.inputs import conditions
@@ -27,6 +28,8 @@ from bayescale.runs.flops import ComputeRule
 if TYPE_CHECKING:
     from bayescale.posterior.posterior import Group, Posterior
 
+NEUTRAL = Mean()
+
 
 def recommend(
     posterior: Posterior,
@@ -34,7 +37,7 @@ def recommend(
     *,
     objective: Any = None,
     constraints: Sequence[Constraint] = (),
-    risk: Risk | Any = Mean(),
+    risk: Any = NEUTRAL,
     sizes: Sequence[float] | None = None,
     options: Mapping[str, Sequence[float]] | None = None,
     at: Mapping[str, Any] | None = None,
@@ -102,9 +105,10 @@ def recommend(
     if objective is None:
         objective = Compute() if isinstance(limit, Target) else Loss()
     kept = (limit, *_constraints(constraints))
+    wanted, shapes = read_objective(objective), _shapes(posterior, sizes)
     found = [
-        _problem(posterior, group, rule, seed, kept, read_objective(objective), risk, sizes, {**(at or {}), **combination})
-        for combination in _combinations(posterior, options, at)
+        Problem(_outlook(posterior, group, rule, seed, kept, settled), wanted, kept, risk, shapes)
+        for settled in _combinations(posterior, options, at)
     ]
     check_draws(risk, effective(posterior, draws))
     solved = [(problem, choice) for problem in found if (choice := _solved(problem)) is not None]
@@ -150,8 +154,8 @@ def _constraints(constraints: Any) -> tuple[Constraint, ...]:
 
 def _combinations(
     posterior: Posterior, options: Mapping[str, Sequence[float]] | None, at: Mapping[str, Any] | None
-) -> list[dict[str, float]]:
-    """Every combination of the options, checked against the law."""
+) -> list[dict[str, Any]]:
+    """What is settled in every combination of the options, those checked against the law."""
     options = options or {}
     twice = sorted(set(options) & set(at or {}))
     empty = [name for name, values in options.items() if not len(values)]
@@ -160,31 +164,27 @@ def _combinations(
     found = [dict(zip(options, values, strict=True)) for values in itertools.product(*options.values())]
     for each in found:
         conditions(posterior.law, each)
-    return found
+    return [{**(at or {}), **each} for each in found]
 
 
-def _problem(
+def _outlook(
     posterior: Posterior,
     group: Group,
     rule: ComputeRule,
     seed: int,
     constraints: tuple[Constraint, ...],
-    objective: Objective,
-    risk: Risk,
-    sizes: Sequence[float] | None,
-    settled: Mapping[str, Any],
-) -> Problem:
+    settled: dict[str, Any],
+) -> Outlook:
     spend = next((c.flop for c in constraints if isinstance(c, Spend)), None)
-    outlook = Outlook(posterior, group, rule, dict(settled), seed, spend)
+    outlook = Outlook(posterior, group, rule, settled, seed, spend)
     said = {k: v for c in constraints for k, v in c.settles(outlook).items()}
     clash = sorted(set(said) & set(settled))
     if clash:
         raise ValueError(f"{', '.join(clash)} is settled twice: by a constraint, and by at or options.")
     outlook = replace(outlook, settled={**settled, **said})
-    if spend is not None:
-        held = solve.fitted_compute(posterior, rule, outlook.surface, np.array([spend]))
-        outlook = replace(outlook, held=float(held[0]))
-    return Problem(outlook, objective, constraints, risk, _shapes(posterior, sizes))
+    if spend is None:
+        return outlook
+    return replace(outlook, held=float(solve.fitted_compute(posterior, rule, outlook.surface, np.array([spend]))[0]))
 
 
 def _shapes(posterior: Posterior, sizes: Sequence[float] | None) -> np.ndarray | None:

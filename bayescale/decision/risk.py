@@ -13,10 +13,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, final
 
 import numpy as np
+
+from bayescale.decision.number import positive, probability
 
 LEAST = 30  # effective draws in a tail: its mean is then known to a fifth of the tail's own spread
 
@@ -78,7 +79,7 @@ class Quantile(Risk):
     level: float
 
     def __post_init__(self) -> None:
-        _share("Quantile(level)", "the probability that the outcome is no worse", self.level, 0.0, 1.0)
+        probability("Quantile(level)", self.level, "the probability that the outcome is no worse")
 
     def of(self, outcomes: np.ndarray) -> np.ndarray:
         return np.quantile(outcomes, self.level, axis=0)
@@ -108,7 +109,7 @@ class CVaR(Risk):
     tail: float
 
     def __post_init__(self) -> None:
-        _share("CVaR(tail)", "the share of the draws that are the worst", self.tail, 0.0, 1.0 + 1e-15)
+        probability("CVaR(tail)", self.tail, "the share of the draws that are the worst", one=True)
 
     def of(self, outcomes: np.ndarray) -> np.ndarray:
         draws = len(outcomes)
@@ -159,7 +160,7 @@ class Entropic(Risk):
     aversion: float
 
     def __post_init__(self) -> None:
-        _positive("Entropic(aversion)", self.aversion)
+        positive("Entropic(aversion)", self.aversion)
 
     def of(self, outcomes: np.ndarray) -> np.ndarray:
         worst = outcomes.max(axis=0)
@@ -183,7 +184,7 @@ class MeanDeviation(Risk):
     weight: float
 
     def __post_init__(self) -> None:
-        _positive("MeanDeviation(weight)", self.weight)
+        positive("MeanDeviation(weight)", self.weight)
 
     def of(self, outcomes: np.ndarray) -> np.ndarray:
         return outcomes.mean(axis=0) + self.weight * outcomes.std(axis=0)
@@ -211,7 +212,7 @@ def read_risk(risk: Any) -> Risk:
     if isinstance(risk, Risk):
         return risk
     if callable(risk) and not isinstance(risk, type):
-        return Custom(risk)
+        return Custom(risk)  # pyright: ignore[reportArgumentType]
     raise TypeError(f"risk is a measure such as Mean() or CVaR(0.1), or a function of an array of draws, not {risk!r}.")
 
 
@@ -231,17 +232,7 @@ def check_draws(risk: Risk, effective: float) -> None:
     if risk.tail_share is None or risk.tail_share * effective >= LEAST:
         return
     raise ValueError(
-        f"The {risk} rests on {risk.tail_share * effective:.1f} effective draws ({effective:,.0f} in all), and {LEAST} are "
-        f"needed. Sample {math.ceil(LEAST / risk.tail_share):,} effective draws (NUTS(draws=...)), or take a wider tail: "
-        f"{LEAST / effective:.2g} or more."
+        f"The {risk} rests on {risk.tail_share * effective:.1f} effective draws ({effective:,.0f} in all), and "
+        f"{LEAST} are needed. Sample {math.ceil(LEAST / risk.tail_share):,} effective draws (NUTS(draws=...)), or "
+        f"take a wider tail: {LEAST / effective:.2g} or more."
     )
-
-
-def _share(of: str, meaning: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < value < high:
-        raise ValueError(f"{of} is {meaning}, above 0 and {'below' if high <= 1 else 'at most'} 1, not {value!r}.")
-
-
-def _positive(of: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ValueError(f"{of} is a positive, finite number, not {value!r}.")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bayescale.decision.constraint import Target
 from bayescale.decision.crossing import crossing
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.search import Problem
+from bayescale.decision.target import Target
 from bayescale.frontier import solve
 from bayescale.laws._law import held_at
 

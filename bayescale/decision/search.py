@@ -81,7 +81,7 @@ class Problem:
         return fewest if share == 0 else [*fewest, self.most(size).argmin(axis=0)]
 
     def _tokens(self, size: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Tokens ``share`` of the way, in log, from the fewest to the most allowed: (M,); the ends alone where all are."""
+        """Tokens ``share`` of the way, in log, from the fewest to the most allowed: (M,)."""
         if (share == 1).all():
             return self.most(size).min(axis=0)
         if (share == 0).all():
@@ -149,8 +149,7 @@ class Problem:
         fewest, most = self.window(coarse)
         open_ = np.flatnonzero(fewest <= most * (1 + MINUTE))
         first, last = (open_[0], open_[-1]) if open_.size else (self._widest(coarse),) * 2
-        near = np.log(coarse[[max(first - 1, 0), min(last + 1, SCAN - 1)]])
-        return np.exp(np.linspace(*near, SCAN))
+        return np.geomspace(coarse[max(first - 1, 0)], coarse[min(last + 1, SCAN - 1)], SCAN)
 
     def _widest(self, size: np.ndarray) -> int:
         fewest, most = self.window(size)
@@ -197,7 +196,7 @@ def _from(glance: Problem, problem: Problem) -> Choices:
 
 
 def _narrow(problem: Problem, u: float, share: float, width: float, step: float) -> tuple[float, float]:
-    """Shrink the bracket of ``width`` in log N, and of ``step`` in the share, to each side; move it where it is left."""
+    """Shrink the bracket, ``width`` in log N and ``step`` in the share to each side; move it where it is left."""
     for _ in range(ROUNDS):
         if width <= CLOSE:
             break
@@ -239,7 +238,7 @@ def _polished(problem: Problem, u: float, share: float) -> float | None:
 @final
 @dataclass(frozen=True)
 class Turn:
-    """Lowest point of a parabola: its place in log N, the parabola about ``center``, and the risk's rise over its points."""
+    """Lowest point of a parabola about ``center``: its place in log N, and the risk's rise over the points."""
 
     place: float
     center: float
