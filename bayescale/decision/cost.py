@@ -157,7 +157,7 @@ class Inference:
     def inputs(self, is_timed: bool) -> dict[str, Uncertain]:
         """What the demand depends on, by name; utilisations only where it is timed."""
         phases = self.phases()
-        names = {"requests", "context", *(tokens for tokens, _ in phases)}
+        names = {"requests", *(tokens for tokens, _ in phases), *(["context"] if self.context != 0 else [])}
         names |= {utilisation for _, utilisation in phases if is_timed}
         missing = sorted(name for name in names if getattr(self, name) is None)
         if missing:

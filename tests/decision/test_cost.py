@@ -243,7 +243,6 @@ def test_sizes_are_on_leading_axes_and_draws_on_the_last():
         "tokens_in",
         "tokens_out",
         "requests",
-        "context",
         "prefill_utilisation",
         "decode_utilisation",
     }

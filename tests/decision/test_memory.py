@@ -97,6 +97,8 @@ def test_decoding_is_bound_by_what_is_read():
     chip = accelerator("H100 SXM")
     assert alone.tokens_per_second(70e9, chip, LLAMA_70B) == pytest.approx(3.35e12 / (140e9 + 42.95e9), rel=1e-3)
     assert crowded.tokens_per_second(70e9, chip, LLAMA_70B) == pytest.approx(3.35e12 / (140e9 + 4 * 42.95e9), rel=1e-3)
+    two = InferenceMemory(131_072, devices=2).tokens_per_second(70e9, chip, LLAMA_70B)
+    assert two == pytest.approx(2 * alone.tokens_per_second(70e9, chip, LLAMA_70B))
     mixture = InferenceMemory(1, weight_bits=8).tokens_per_second(671e9, accelerator("H200"), DEEPSEEK_V3, active=37e9)
     assert mixture == pytest.approx(4.8e12 / 37e9, rel=1e-3)
 

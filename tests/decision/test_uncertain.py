@@ -84,6 +84,11 @@ def test_what_passes_its_check_is_never_drawn_out_of_range(center, width, seed):
         assert ((drawn > 0) & (drawn <= 1)).all()
 
 
+def test_nothing_further_out_than_one_in_a_million_is_drawn():
+    drawn = draws("x", Normal(0.0, 1.0), 1_000_000, 0)
+    assert (drawn.min(), drawn.max()) == pytest.approx((-4.753424, 4.753424), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("rule", "written", "read"),
     [
