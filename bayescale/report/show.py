@@ -11,7 +11,7 @@ from typing import Any
 
 from bayescale.model.joint import Model
 from bayescale.posterior.posterior import Posterior
-from bayescale.report import isoflop, plans
+from bayescale.report import isoflop, plans, recommendations
 from bayescale.report.backtests import backtest_page
 from bayescale.report.ledgers import ledger_page
 from bayescale.report.plans import ROWS, largest, left_over, notes
@@ -135,6 +135,6 @@ def _assumptions(posterior: Posterior) -> list[str]:
 
 
 ISOFLOP = isoflop.minima_page, isoflop.envelope_page, isoflop.check_page
-PLANS = plans.frontier_page, plans.forecast_page, plans.multipliers_page
+PLANS = plans.frontier_page, plans.forecast_page, plans.multipliers_page, recommendations.plan_page
 for others in (*PLANS, *ISOFLOP, backtest_page, ledger_page):
     page.register(others)
