@@ -1,10 +1,12 @@
 from . import laws as laws
 from . import runs as runs
 from .decision.budget import Budget as Budget
+from .decision.described import read_decision as read_decision
 from .decision.hardware import Accelerator as Accelerator
 from .decision.hardware import Hardware as Hardware
 from .decision.plan import Plan as Plan
 from .decision.recommend import recommend as recommend
+from .decision.schema import decision_schema as decision_schema
 from .frontier.envelope import Envelope as Envelope
 from .frontier.envelope import compute_envelope as compute_envelope
 from .frontier.frontier import Frontier as Frontier

@@ -44,6 +44,16 @@ Drifts = Annotated[
 ]
 GroupBy = Annotated[str | None, typer.Option(metavar="COLUMN", help="Groups of runs, each with its own law.")]
 
+Fit = Annotated[Path, typer.Argument(metavar="FIT.nc", help="A fit that `bayescale fit` wrote.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")]
+OfGroup = Annotated[
+    str | None, typer.Option("--group", metavar="NAME", help="One group; all of the fit's unless given.")
+]
+OfNew = Annotated[
+    bool, typer.Option("--new-group", help="A group that is not in the table, drawn from the population.")
+]
+OfMean = Annotated[bool, typer.Option("--population-mean", help="The population's mean, which is not a group.")]
+
 
 def pairs(option: str, given: Iterable[str], form: str) -> list[tuple[str, str]]:
     """Split ``NAME=VALUE`` at the first ``=``; a usage error where there is none."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 import bayescale as bs
-from bayescale import _cli_backtest, _cli_ledger
+from bayescale import _cli_backtest, _cli_ledger, _cli_recommend
 from bayescale import _cli_options as options
 from bayescale._cli_options import (
     RULE,
@@ -20,24 +20,26 @@ from bayescale._cli_options import (
     At,
     BytesPerToken,
     Columns,
+    Csv,
     Decimal,
     Drifts,
     Encoding,
     Excluded,
+    Fit,
     GroupBy,
     Json,
     LawName,
     LeftOut,
     Level,
     LossUnit,
+    OfGroup,
+    OfMean,
+    OfNew,
     Seed,
     Sheet,
     Units,
 )
 from bayescale._cli_run import command, show, start_logging, to_write, write
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     add_completion=False,
@@ -46,16 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Fit = Annotated[Path, typer.Argument(metavar="FIT.nc", help="A fit that `bayescale fit` wrote.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")]
-OfGroup = Annotated[
-    str | None, typer.Option("--group", metavar="NAME", help="One group; all of the fit's unless given.")
-]
-OfNew = Annotated[
-    bool, typer.Option("--new-group", help="A group that is not in the table, drawn from the population.")
-]
-OfMean = Annotated[bool, typer.Option("--population-mean", help="The population's mean, which is not a group.")]
 
 
 def main() -> None:
@@ -164,6 +156,8 @@ def fit(
 
 
 app.command()(command(_cli_backtest.backtest))
+app.command()(command(_cli_recommend.recommend))
+app.command("decision-schema")(command(_cli_recommend.schema))
 app.add_typer(_cli_ledger.app, name="ledger")
 
 
