@@ -1,4 +1,5 @@
 from . import laws as laws
+from . import links as links
 from . import runs as runs
 from .decision.budget import Budget as Budget
 from .decision.described import read_decision as read_decision

@@ -32,7 +32,9 @@ def test_every_file_has_a_floor(graph: grimp.ImportGraph) -> None:
     assert [room for room in rooms if room not in layers] == []
 
 
-@pytest.mark.parametrize("room", ["runs", "laws", "model", "inference", "posterior", "frontier", "decision", "report"])
+@pytest.mark.parametrize(
+    "room", ["runs", "laws", "links", "model", "inference", "posterior", "frontier", "decision", "report"]
+)
 def test_no_file_imports_its_own_front_door(room: str, graph: grimp.ImportGraph) -> None:
     door = f"bayescale.{room}"
     inside = graph.find_descendants(door)
