@@ -127,3 +127,14 @@ def test_the_schema_is_printed() -> None:
     done = bayescale("decision-schema")
     assert done.exit_code == DONE
     assert strict(done.stdout) == bs.decision_schema()
+
+
+def test_the_decision_that_the_documentation_shows_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/cli.md").read_text("utf-8")
+    file = tmp_path / "decision.yaml"
+    file.write_text(page.split("```yaml\n")[1].split("```")[0], "utf-8")
+    found = bs.read_decision(file)
+    assert isinstance(found["goal"], bs.Budget)
+    assert (found["goal"].currency, found["goal"].amount) == ("dollars", 200e3)
+    assert found["constraints"] == [Tokens(1e12, 1), Ratio(at_least=20)]
+    assert (found["risk"], found["compare"]) == (CVaR(0.1), [8e9])
