@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -26,8 +26,11 @@ class Risk(ABC):
     """A measure of the outcomes of one choice.
 
     To write one, add a frozen dataclass with ``of``. It has to rise where every outcome rises, and
-    to be the outcome itself where all are alike.
+    to be the outcome itself where all are alike. ``is_convex`` says that of a mixture of two outcomes it is
+    no more than the mixture of their risks: where outcomes are smooth in size, it then has kinks but is not rough.
     """
+
+    is_convex: ClassVar[bool] = True
 
     @abstractmethod
     def of(self, outcomes: np.ndarray) -> np.ndarray:
@@ -76,6 +79,7 @@ class Quantile(Risk):
         If ``level`` is not between 0 and 1.
     """
 
+    is_convex: ClassVar[bool] = False
     level: float
 
     def __post_init__(self) -> None:
@@ -198,6 +202,7 @@ class MeanDeviation(Risk):
 class Custom(Risk):
     """A function from the outcomes of one choice, array (S,), to its risk."""
 
+    is_convex: ClassVar[bool] = False
     function: Callable[[np.ndarray], float]
 
     def of(self, outcomes: np.ndarray) -> np.ndarray:

@@ -117,25 +117,40 @@ class Problem:
 
     def outcomes(self, choices: Choices) -> np.ndarray:
         """Outcomes of given choices, kept or not: (S, M)."""
-        found = self.settled.outcomes(self.outlook, choices)
-        return np.broadcast_to(found, (self.outlook.size, found.shape[1]))
+        return self._drawn(self.settled, choices)
+
+    def _drawn(self, objective: Objective, choices: Choices) -> np.ndarray:
+        return np.broadcast_to(objective.outcomes(self.outlook, choices), (self.outlook.size, choices.size.size))
 
     @cached_property
     def settled(self) -> Objective:
         """The objective, told each draw's own best outcome where it is relative to that."""
         if not self.objective.relative:
             return self.objective
-        size, share = self.grid
+        places, lowest = self._own_best(self.scan)
+        if self.shapes is None:  # once more, where the best sizes of all draws lie
+            step = self.scan[1] / self.scan[0]
+            lowest = np.minimum(lowest, self._own_best(np.geomspace(places.min() / step, places.max() * step, SCAN))[1])
+        return self.objective.against(lowest[:, None])
+
+    def _own_best(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each draw's own best of given sizes, and its outcome: two arrays (S,)."""
+        size, share = self._grid(sizes)
         keep, choices = self.allowed(size, share)
         if not keep.any():
             raise Infeasible
-        return self.objective.against(_lowest(self.objective.outcomes(self.outlook, choices))[:, None])
+        outcomes = self._drawn(self.objective, choices)
+        best = _lowest(outcomes) if len(self.shares) == 1 else outcomes.min(axis=1)
+        return choices.size[outcomes.argmin(axis=1)], best
+
+    def _grid(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        size, share = np.meshgrid(sizes, self.shares, indexing="ij")
+        return size.ravel(), share.ravel()
 
     @cached_property
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes and shares that are looked at first, two arrays of one length: the shares of a size side by side."""
-        size, share = np.meshgrid(self.scan, self.shares, indexing="ij")
-        return size.ravel(), share.ravel()
+        return self._grid(self.scan)
 
     @cached_property
     def scan(self) -> np.ndarray:
@@ -221,12 +236,15 @@ def _narrow(problem: Problem, u: float, share: float, width: float, step: float)
 def _polished(problem: Problem, u: float, share: float) -> float | None:
     """Lowest point of a parabola of fourth order, in log N; None where the risk does not follow one.
 
-    A quantile passes from draw to draw as the size changes, so that its own lowest point is anybody's. Where
-    the same constraints bind all about, it is a parabola fitted to many points that says where it lies.
+    A convex risk that does not has its lowest point at a kink, which the search closes in on. A quantile
+    passes from draw to draw as the size changes, so that its own lowest point is anybody's; where the same
+    constraints bind all about, it is a parabola fitted to many points that says where it lies.
     """
     found = _turn(problem, u, share, np.arange(-2, 3) * SMOOTH / 2)
     if found is not None and _miss(problem, share, found) <= TRUST:
         return found.place
+    if problem.risk.is_convex:
+        return None
     wide = np.arange(-7, 8) * WIDE
     if any(np.ptp(which) for which in problem.binding(np.exp(u + wide), share)):
         return None
@@ -266,12 +284,11 @@ def _miss(problem: Problem, share: float, turn: Turn) -> float:
 
 
 def _stacked(each: list[Any], law: float, size: np.ndarray) -> np.ndarray:
-    return np.stack([np.broadcast_to(np.asarray(e, float), size.shape) for e in (*each, law)])
+    return np.stack(np.broadcast_arrays(*each, law, size)[:-1])
 
 
 def _lowest(outcomes: np.ndarray) -> np.ndarray:
     """Least outcome of each draw over sizes of one spacing in log, (S,): by the parabola through the three lowest."""
-    outcomes = np.broadcast_to(outcomes, outcomes.shape)
     if outcomes.shape[1] < 3:
         return outcomes.min(axis=1)
     at = np.clip(outcomes.argmin(axis=1), 1, outcomes.shape[1] - 2)
