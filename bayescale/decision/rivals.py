@@ -29,7 +29,7 @@ def rivals(problem: Problem, sizes: Sequence[float]) -> dict[str, Choices]:
     found = {
         f"{RULE_OF_THUMB:g} tokens per parameter": _ratio(outlook, target),
         "point estimate": _plug_in(outlook, target),
-        **{f"{size:.4g} parameters": _size(outlook, target, size) for size in sizes},
+        **{f"given size {size:.4g}": _size(outlook, target, size) for size in sizes},
     }
     return {name: choice for name, choice in found.items() if choice is not None}
 

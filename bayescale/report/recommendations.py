@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log, sqrt
 from typing import Any
 
 from bayescale.decision.budget import UNITS
@@ -12,6 +13,7 @@ from bayescale.report.words import count, interval, kind, number, reach, status
 
 MOVERS = 5  # unknowns of the tornado that are shown
 SMALL = 0.01  # move of log N that is none
+FIFTH = 5  # times the variance that a fifth of the draws has
 
 
 def plan_page(plan: Plan) -> Page:
@@ -27,7 +29,7 @@ def plan_page(plan: Plan) -> Page:
             _choices(plan, found),
             _rivals(plan, found),
             *_costs(found),
-            *_tornado(found),
+            _tornado(found),
             *notes("Price of caution", _caution(found)),
             *notes("Constraints that bind", [_binding(each, found) for each in found["binding"]]),
             *notes("Other options", [_alternative(each) for each in found["alternatives"]]),
@@ -103,7 +105,7 @@ def _rivals(plan: Plan, found: dict[str, Any]) -> Table:
         wasted = row["compute_wasted"]
         share = "-" if wasted["median"] is None else f"{_share(wasted['median'])}\nto {_share(wasted['upper'])}"
         chance = (f"{100 * row['probability_of_target']:.0f} %",) if plan.target else ()
-        name = row["rule"].replace(" per ", "\nper ").replace(" parameters", "\nparameters")
+        name = "given size" if row["rule"].startswith("given size") else row["rule"].replace(" per ", "\nper ")
         sizes = count(row["n_params"]), count(row["n_tokens"])
         return (name, *sizes, number(row["outcome_mean"], 5), *risk, share, *chance, _yes(row["keeps_constraints"]))
 
@@ -120,13 +122,18 @@ def _costs(found: dict[str, Any]) -> list[Table]:
     return [Table(caption, ("", "cost"), rows)] if rows else []
 
 
-def _tornado(found: dict[str, Any]) -> list[Table]:
-    rows = tuple(
-        (each["input"], number(each["low"]), number(each["high"]), *_ends(each)) for each in found["tornado"][:MOVERS]
-    )
-    header = ("unknown", "low", "high", "N if low\nparameters", "N if high\nparameters")
+def _tornado(found: dict[str, Any]) -> Table | Notes:
     caption = "What moves the size most: the choice, were it known that an unknown is in its lowest or highest fifth"
-    return [Table(caption, header, rows)] if rows else []
+    chance = 2 * sqrt(2 * FIFTH) * (found["n_params_monte_carlo_error_share"] or 0.0)
+    least = max(SMALL, chance)
+    movers = [e for e in found["tornado"][:MOVERS] if abs(log(e["n_params_high"] / e["n_params_low"])) > least]
+    if not movers:
+        return Notes(
+            caption,
+            (f"nothing moves it by {_share(least)}" + (", more than chance in the draws" if chance > SMALL else ""),),
+        )
+    header = ("unknown", "low", "high", "N if low\nparameters", "N if high\nparameters")
+    return Table(caption, header, tuple((e["input"], number(e["low"]), number(e["high"]), *_ends(e)) for e in movers))
 
 
 def _ends(each: dict[str, Any]) -> tuple[str, str]:
@@ -138,6 +145,8 @@ def _caution(found: dict[str, Any]) -> list[str]:
     if price is None:
         return []
     unit = found["objective"]["unit"]
+    if not price["mean_given_up"]:
+        return ["nothing: the choice is the best on average too"]
     return [
         f"on average best would be {count(price['neutral_n_params'])} parameters on {count(price['neutral_n_tokens'])} "
         f"tokens; the choice gives up {number(price['mean_given_up'])} {unit} in the mean, and saves "
