@@ -67,14 +67,15 @@ def sentence(thing: Any) -> str:
     return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split()).replace("``", "`").replace("|", r"\|")
 
 
-def folder(title: str, names: list[str], get: Any, command: str) -> list[str]:
-    """A folder of laws, or of links: what each is, what it reads, where it is from."""
+def folder(title: str, names: list[str], get: Any, command: str, page: str = "") -> list[str]:
+    """A folder of laws, or of links: what each is, what it reads, where it is from, and its part of a page."""
     lines = [f"## {title}", "", command, "", "| name | formula | reads | source |", "|---|---|---|---|"]
     for name in names:
         one = get(name)
         module = importlib.import_module(type(one).__module__)
         reads = ", ".join(f"`{each}`" for each in getattr(one, "inputs", ()))
-        lines.append(f"| [`{name}`](../laws.md#{name}) | `{sentence(type(one))}` | {reads} | {sentence(module)} |")
+        label = f"[`{name}`](../{page}#{name})" if page else f"`{name}`"
+        lines.append(f"| {label} | `{sentence(type(one))}` | {reads} | {sentence(module)} |")
     return [*lines, ""]
 
 
@@ -86,7 +87,7 @@ def registry() -> str:
         "Read from the package when these pages were built. Each is one value; another of its kind is one new file,",
         "or one new dataclass.",
         "",
-        *folder("Laws", bs.laws.names(), bs.laws.get, "`fit(runs, bs.laws.get(NAME))`, `bayescale fit --law NAME`"),
+        *folder("Laws", bs.laws.names(), bs.laws.get, "For `fit(runs, ...)` and `--law NAME`.", "laws.md"),
     ]
     if hasattr(bs, "links"):
         lines += folder("Links", bs.links.names(), bs.links.get, "From a loss to a downstream score.")
