@@ -44,11 +44,14 @@ from .posterior.checks import predictive_check as predictive_check
 from .posterior.compare import compare as compare
 from .posterior.fitting import fit as fit
 from .posterior.ledger import Ledger as Ledger
+from .posterior.linked import Linked as Linked
+from .posterior.linking import fit_link as fit_link
 from .posterior.many import fit_many as fit_many
 from .posterior.posterior import Posterior as Posterior
 from .posterior.predict import Forecast as Forecast
 from .posterior.predict import predict as predict
 from .posterior.published import published as published
+from .posterior.score_forecast import ScoreForecast as ScoreForecast
 from .posterior.scorecard import Backtest as Backtest
 from .posterior.simulate import simulate as simulate
 from .posterior.store import load as load
@@ -64,6 +67,8 @@ from .runs.flops import ComputeRule as ComputeRule
 from .runs.flops import FlopsRule as FlopsRule
 from .runs.read import read_runs as read_runs
 from .runs.rules import InvalidRuns as InvalidRuns
+from .runs.scores import Scores as Scores
+from .runs.scores import read_scores as read_scores
 from .runs.table import Runs as Runs
 
 __version__: str

@@ -26,6 +26,7 @@ from bayescale.model.joint import Joint
 
 log = logging.getLogger(__name__)
 WHITENED, POPULATION, ADAPTED = (200, 0.8), (300, 0.9), (1000, 0.95)  # warm-up steps, target acceptance
+AGAIN = {False: POPULATION, True: (POPULATION[0], ADAPTED[1])}  # by whether the mode is skewed
 AGREE = 1.01  # split R-hat up to which chains agree (Vehtari et al. 2021)
 # Draws that tell a covariance, in all and for each unknown; of fewer, R-hat exceeds its limit by chance.
 TELLING, TELLING_EACH = 2000, 10
@@ -46,7 +47,8 @@ class NUTS(Engine):
         where the mass matrix has to be adapted as well. Where whitened chains diverge or do not agree,
         all of them were warm-up: they are run again, whitened by the covariance of their draws.
     target_accept : float or None
-        Acceptance that the step size aims at; None: .8, .9 and .95 in these three cases, .9 when run again.
+        Acceptance that the step size aims at; None: .8, .9 and .95 in these three cases; when run again .9, and
+        .95 under partial pooling.
     max_tree_depth : int
         Trajectories end after 2 ** max_tree_depth leapfrog steps.
     platform : {"cpu", "gpu", "tpu"} or None
@@ -91,10 +93,10 @@ class NUTS(Engine):
             usual = WHITENED if mode.whitens and not mode.skewed else POPULATION if mode.whitens else ADAPTED
             last = self._sample(joint, mode, keys[0], starts, usual, progress)
             metric, before = "curvature at the mode" if mode.whitens else "adapted", 0
-            if mode.whitens and not (mode.skewed or last.interrupted) and last.unsettled():
+            if mode.whitens and not last.interrupted and last.unsettled():
                 log.info("chains diverge or do not agree: again, whitened by the covariance of their draws")
                 try:
-                    again = self._sample(joint, last.whitened(), keys[1], starts, POPULATION, progress)
+                    again = self._sample(joint, last.whitened(), keys[1], starts, AGAIN[mode.skewed], progress)
                 except KeyboardInterrupt:
                     again = dataclasses.replace(last, steps={"u": np.empty((0, 0))}, interrupted=True)
                 if again.drawn:

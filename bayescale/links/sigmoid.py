@@ -21,12 +21,21 @@ class Sigmoid(Link):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         FLOOR_SHIFT,
+        # From a task that no run has learnt to one that most have, within one table.
+        Parameter(
+            "gain", "$g$", "share of the way from floor to 1, at the table's centre", "1", LogitNormal(0.2, 1.5), 1.5
+        ),
+        # The fall is k itself where little has been gained, and less on the way to the ceiling.
+        Parameter("fall", "$m$", "fall of log gain per unit of loss, there", "1 / loss", LogNormal(1.2, 0.7), 0.5),
         # Labels are wrong and questions unclear: no model reaches 1 at most tasks, but most come near.
         Parameter(
-            "ceiling_share", "$s$", "share of the way from floor to 1 that is ever gained", "1", LogitNormal(0.9, 1), 1
+            "ever_gained",
+            "$s$",
+            "share of the rest of that way that is ever gained",
+            "1",
+            LogitNormal(0.85, 1),
+            1,
         ),
-        Parameter("midpoint", "$L_0$", "loss at which half of that is gained", "loss", LogNormal(None, 0.3), 0.2),
-        Parameter("k", "$k$", "steepness of the log odds per unit of loss", "1 / loss", LogNormal(2.0, 0.7), 0.5),
     )
     coefficients: ClassVar[tuple[Quantity, ...]] = (
         Quantity("a", "$a$", "floor less ceiling", "1"),
@@ -46,15 +55,24 @@ class Sigmoid(Link):
     def to_coefficients(self, values: Values, reference: Values) -> dict[str, Any]:
         v = values
         floor = floor_at(v["floor_shift"], reference["chance"])
-        gain = (1 - floor) * v["ceiling_share"]
-        return {"a": -gain, "b": floor + gain, "k": v["k"], "L0": v["midpoint"]}
+        left = (1 - v["gain"]) * v["ever_gained"]  # at the centre, of the way from floor to 1
+        way = v["gain"] + left
+        k = v["fall"] * way / left
+        return {
+            "a": -(1 - floor) * way,
+            "b": floor + (1 - floor) * way,
+            "k": k,
+            "L0": reference["loss"] + (jnp.log(v["gain"]) - jnp.log(left)) / k,
+        }
 
     def to_parameters(self, letters: Values, reference: Values) -> dict[str, Any]:
         c = letters
         floor = c["a"] + c["b"]
+        way = -c["a"] / (1 - floor)
+        gone = 1 / (1 + jnp.exp(-c["k"] * (c["L0"] - reference["loss"])))  # of that way, at the centre
         return {
             "floor_shift": shift_of(floor, reference["chance"]),
-            "ceiling_share": -c["a"] / (1 - floor),
-            "midpoint": c["L0"],
-            "k": c["k"],
+            "gain": way * gone,
+            "fall": c["k"] * (1 - gone),
+            "ever_gained": way * (1 - gone) / (1 - way * gone),
         }

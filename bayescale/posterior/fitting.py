@@ -96,7 +96,7 @@ def fit(
     engine = engine or NUTS()
     model = _readable(_model(law, pooling, noise, priors, drift), engine)
     check_metadata(metadata or {})
-    _check_size(len(runs), engine)
+    check_size(len(runs), engine)
     _, groups = _groups(model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
@@ -121,7 +121,7 @@ def _drawn(runs: Runs, model: Model, engine: Engine, about: Mapping[str, Any], p
     tree = labelled(joint, runs, draws, _groups(model, runs)[1], about["seed"])
     seconds = {**draws.info["seconds"], "total": round(time.perf_counter() - began, 4)}
     info = {**draws.info, **about, "reference": {k: float(v) for k, v in data["reference"].items()}, "seconds": seconds}
-    posterior = Posterior(tree, model, runs, runs.rule, _checks(joint, tree, engine, info), info)
+    posterior = Posterior(tree, model, runs, runs.rule, checks_of(joint, tree, engine, info), info)
     if model.drift:
         posterior = dataclasses.replace(posterior, gate=gate(posterior))
     _report(posterior)
@@ -139,7 +139,7 @@ def _about(model: Model, runs: Runs) -> dict[str, Any]:
         "table_hash": runs.table_hash,
         "n_runs": len(runs),
         "runs_per_group": {str(g): int((label == g).sum()) for g in groups} if model.pooling.by else {},
-        "versions": _versions(),
+        "versions": versions(),
         "machine": f"{machine.system()} {machine.machine()}, {os.cpu_count()} cores",
     }
 
@@ -154,7 +154,7 @@ def _without_drift(model: Model) -> Model:
     return dataclasses.replace(plain, priors=priors, pooling=pooling)
 
 
-def _check_size(rows: int, engine: Engine) -> None:
+def check_size(rows: int, engine: Engine) -> None:
     """ValueError where memory would not do: many rows are mostly many checkpoints of few runs."""
     draws = getattr(engine, "chains", 1) * getattr(engine, "draws", 1)
     if rows * draws > MOST_KEPT:
@@ -248,7 +248,7 @@ def _groups(model: Model, runs: Runs) -> tuple[np.ndarray, tuple[str, ...]]:
     return runs.labels(model.pooling.by) if model.pooling.by else (np.full(len(runs), ""), ("",))
 
 
-def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:
+def checks_of(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, Any]) -> tuple[Any, ...]:
     if engine.approximate:
         return diagnostics.approximate(engine.name, info)
     coordinates = tree["unconstrained_posterior"].to_dataset()
@@ -258,7 +258,7 @@ def _checks(joint: Joint, tree: xr.DataTree, engine: Engine, info: Mapping[str, 
     return diagnostics.sampler(draws.merge(partial), tree["sample_stats"].to_dataset(), info)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 

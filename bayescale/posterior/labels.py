@@ -20,7 +20,7 @@ CHUNK = 1000  # draws described at once: bounds memory, and one compiled program
 PREDICTIVE = 1000  # draws of the posterior predictive that are kept
 
 
-def _described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str, Any]:
+def described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str, Any]:
     """`joint.describe` in chunks of one size, back on the host: leaves (len(z), ...)."""
     with jax.enable_x64(True):
         on_device, whole = jax.device_put(dict(data)), []
@@ -36,9 +36,9 @@ def labelled(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], se
     n, (chains, length, d) = len(runs), draws.z.shape
     grouped = any(kind != "complete" for _, kind in joint.kinds)
     rng = np.random.default_rng([seed, 0])
-    found = _described(joint, draws.z.reshape(-1, d), draws.data)
+    found = described(joint, draws.z.reshape(-1, d), draws.data)
     prior_z = simulate.prior(joint, draws.data, rng, CHUNK)
-    prior = _described(joint, prior_z, table.without_pilot(joint, draws.data))
+    prior = described(joint, prior_z, table.without_pilot(joint, draws.data))
     t = runs.table
     coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str)}
 

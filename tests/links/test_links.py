@@ -135,8 +135,9 @@ MISTAKES = {
         "def score(self, c, x): return right.score(c, jnp.asarray(x, jnp.float32) if hasattr(x, 'aval') else x)",
         "numpy_and_jax_agree",
     ),
-    "another_k": (
-        "def to_coefficients(self, v, r): return right.to_coefficients(v, r) | {'k': 2 * v['k']}",
+    "another_gain": (
+        "coefficients = (*right.coefficients, right.parameters[1])\n    "
+        "def to_coefficients(self, v, r): return right.to_coefficients(v, r) | {'gain': 2 * v['gain']}",
         "shared_names_are_one_quantity",
     ),
 }
