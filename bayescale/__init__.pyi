@@ -61,6 +61,7 @@ from .report.plots import plot_frontier as plot_frontier
 from .report.plots import plot_posterior as plot_posterior
 from .report.plots import plot_residuals as plot_residuals
 from .report.plots import plot_tokens_per_parameter as plot_tokens_per_parameter
+from .report.write import write_report as write_report
 from .runs import data as data
 from .runs import public as public
 from .runs.flops import ComputeRule as ComputeRule

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 import bayescale as bs
-from bayescale import _cli_backtest, _cli_ledger, _cli_recommend
+from bayescale import _cli_backtest, _cli_ledger, _cli_recommend, _cli_report
 from bayescale import _cli_options as options
 from bayescale._cli_options import (
     RULE,
@@ -158,6 +158,7 @@ def fit(
 app.command()(command(_cli_backtest.backtest))
 app.command()(command(_cli_recommend.recommend))
 app.command("decision-schema")(command(_cli_recommend.schema))
+app.command()(command(_cli_report.report))
 app.add_typer(_cli_ledger.app, name="ledger")
 
 
@@ -192,11 +193,11 @@ def inspect(
 def check(source: Fit, as_json: Json = False) -> str:
     """Say whether a fit can be trusted: its sampling, its runs, its model, its design."""
     posterior = bs.load(source)
-    from bayescale import _cli_words as words
+    from bayescale.report import checks
 
     bs.use_compile_cache()
-    found = words.checks(posterior)
-    show(found, [words.check_page(posterior, found).text()], as_json)
+    found = checks.checks(posterior)
+    show(found, [checks.check_page(posterior, found).text()], as_json)
     return posterior.standing
 
 

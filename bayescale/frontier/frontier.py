@@ -95,6 +95,7 @@ def allocate(
         log_n={label: solve.optimum(mean, rule, own, flop)[0] for label, own in letters.items()},
         law_alone=alone and allocate(alone, budgets, rule=rule, group=group, at=at, level=level),
         conditions=conditions(posterior.law, at),
+        fit=posterior,
     )
 
 
@@ -131,6 +132,8 @@ class Frontier:
         Of a fit with drift: PASS or FAIL, whether intervals beyond the data are calibrated.
     conditions : mapping of str to float
         Values at which the law's conditions are held.
+    fit : Posterior or None
+        What it rests on.
     """
 
     law: Law
@@ -146,6 +149,7 @@ class Frontier:
     law_alone: Frontier | None = None
     beyond: str | None = None
     conditions: Mapping[str, float] = field(default_factory=dict)
+    fit: Posterior | None = None
 
     @property
     def warning(self) -> str | None:

@@ -24,22 +24,28 @@ def plan_page(plan: Plan) -> Page:
         f"Train {count(plan.n_params)} parameters on {count(plan.n_tokens)} tokens "
         f"({number(plan.tokens_per_parameter)} tokens per parameter, {number(plan.flop)} FLOP), "
         f"diagnostics {plan.diagnostics}",
-        tuple(_about(plan, found)),
-        [
-            _choices(plan, found),
-            _rivals(plan, found),
-            *_costs(found),
-            _tornado(found),
-            *notes("Price of caution", _caution(found)),
-            *notes("Constraints that bind", [_binding(each, found) for each in found["binding"]]),
-            *notes("Other options", [_alternative(each) for each in found["alternatives"]]),
-            *notes("Mind", _mind(plan, found)),
-            Notes("It rests on", (*found["assumptions"], largest(plan.posterior.largest))),
-        ],
+        tuple(about_plan(plan, found)),
+        [part for parts in plan_parts(plan, found).values() for part in parts],
     )
 
 
-def _about(plan: Plan, found: dict[str, Any]) -> list[str]:
+def plan_parts(plan: Plan, found: dict[str, Any]) -> dict[str, list[Table | Notes]]:
+    """What is said of a plan, by what it is about; ``found`` is its `to_dict`."""
+    return {
+        "choice": [_choices(plan, found)],
+        "rivals": [_rivals(plan, found)],
+        "costs": [*_costs(found)],
+        "sensitivity": [_tornado(found)],
+        "caution": [*notes("Price of caution", _caution(found))],
+        "binding": [*notes("Constraints that bind", [_binding(each, found) for each in found["binding"]])],
+        "options": [*notes("Other options", [_alternative(each) for each in found["alternatives"]])],
+        "mind": [*notes("Mind", _mind(plan, found))],
+        "assumptions": [Notes("It rests on", (*found["assumptions"], largest(plan.posterior.largest)))],
+    }
+
+
+def about_plan(plan: Plan, found: dict[str, Any]) -> list[str]:
+    """What was asked, and how flat the answer is."""
     goal, risk = _goal(plan), found["objective"]["risk"]
     held = ", ".join(f"{k} {number(v) if isinstance(v, float | int) else v}" for k, v in plan.conditions.items())
     wasted, mean = found["compute_wasted"], found["compute_wasted_mean"]

@@ -57,7 +57,7 @@ def _posterior(posterior: Posterior) -> Page:
             Notes("Diagnostics", tuple(map(str, posterior.checks))),
             *notes("Forecasts beyond the data", tuple(map(str, posterior.gate))),
             *notes("The design cannot tell", [_finding(f) for f in posterior.info.get("design", ())]),
-            *notes("It rests on", _assumptions(posterior)),
+            *notes("It rests on", assumptions(posterior)),
         ],
     )
 
@@ -126,7 +126,8 @@ def _finding(finding: dict[str, Any]) -> str:
     return f"{finding['name']} ({finding['column']}{where}): {finding['figures']}. {finding['advice']}"
 
 
-def _assumptions(posterior: Posterior) -> list[str]:
+def assumptions(posterior: Posterior) -> list[str]:
+    """What a fit takes for granted of its table."""
     runs = posterior.runs
     if runs is None:
         return [f"compute: {posterior.rule}"]

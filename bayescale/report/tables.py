@@ -7,6 +7,7 @@ colour. In HTML every word is escaped: names of groups and runs come from users'
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from bayescale.report.words import NONE, printable
 
 WIDTH = 80
 GAP = "  "
+BREAK = 32  # letters of a word on one line of a narrow window
+LONG = re.compile(r"\S+")
 STATUS_STYLE = "font-weight:bold;color:#a33b00"  # vermillion, told from green and black in any colour vision
 
 
@@ -32,14 +35,20 @@ class Table:
         """Columns of numbers aligned to the right, the first and those of words to the left."""
         lines = [[cell.split("\n") for cell in row] for row in (self.header, *self.rows)]
         widths = [max(len(line) for row in lines for line in row[i]) for i in range(len(self.header))]
-        left = [i == 0 or not all(_numeric(row[i]) for row in self.rows) for i in range(len(widths))]
-        out = [*_wrapped(self.caption), *_aligned(lines[0], widths, left), GAP.join("-" * w for w in widths)]
-        return "\n".join([*out, *(line for row in lines[1:] for line in _aligned(row, widths, left))])
+        out = [*_wrapped(self.caption), *_aligned(lines[0], widths, self._left), GAP.join("-" * w for w in widths)]
+        return "\n".join([*out, *(line for row in lines[1:] for line in _aligned(row, widths, self._left))])
+
+    @property
+    def _left(self) -> list[bool]:
+        """Which columns are aligned to the left."""
+        return [i == 0 or not all(_numeric(row[i]) for row in self.rows) for i in range(len(self.header))]
 
     def html(self) -> str:
         """A table element with its caption."""
-        head = "".join(f"<th>{_escaped(cell)}</th>" for cell in self.header)
-        rows = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+        side = ['style="text-align:left"' if left else 'style="text-align:right"' for left in self._left]
+        head = "".join(f'<th scope="col" {s}>{_escaped(c)}</th>' for s, c in zip(side, self.header, strict=True))
+        cells = ("".join(f"<td {s}>{_escaped(c)}</td>" for s, c in zip(side, row, strict=True)) for row in self.rows)
+        rows = "".join(f"<tr>{row}</tr>" for row in cells)
         caption = f'<caption style="text-align:left">{_escaped(self.caption)}</caption>'
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -114,4 +123,13 @@ def _numeric(cell: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    return "<br>".join(html.escape(printable(line)) for line in text.split("\n"))
+    return "<br>".join(map(escaped, text.split("\n")))
+
+
+def escaped(text: str) -> str:
+    """Text on one line as HTML shows it; words too long for a window may break."""
+    return LONG.sub(lambda word: "<wbr>".join(map(html.escape, _pieces(word[0]))), printable(text))
+
+
+def _pieces(word: str) -> list[str]:
+    return [word[i : i + BREAK] for i in range(0, len(word), BREAK)]

@@ -28,6 +28,7 @@ PRIORS = {
     "size_share": LogitNormal(0.5, 0.1),
     "loss_center": LogNormal(None, 0.02),
     "noise": LogNormal(0.05, 0.3),
+    "tail": LogNormal(30.0, 0.1),  # so that no new run loses more than any float holds
 }
 
 
