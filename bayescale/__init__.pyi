@@ -5,6 +5,8 @@ from .decision.budget import Budget as Budget
 from .decision.described import read_decision as read_decision
 from .decision.hardware import Accelerator as Accelerator
 from .decision.hardware import Hardware as Hardware
+from .decision.pilot import next_pilot as next_pilot
+from .decision.pilots import Pilots as Pilots
 from .decision.plan import Plan as Plan
 from .decision.recommend import recommend as recommend
 from .decision.schema import decision_schema as decision_schema

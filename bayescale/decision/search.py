@@ -127,30 +127,30 @@ class Problem:
         """The objective, told each draw's own best outcome where it is relative to that."""
         if not self.objective.relative:
             return self.objective
-        places, lowest = self._own_best(self.scan)
+        places, least = self.own_best(self.scan)
         if self.shapes is None:  # once more, where the best sizes of all draws lie
             step = self.scan[1] / self.scan[0]
-            lowest = np.minimum(lowest, self._own_best(np.geomspace(places.min() / step, places.max() * step, SCAN))[1])
-        return self.objective.against(lowest[:, None])
+            least = np.minimum(least, self.own_best(np.geomspace(places.min() / step, places.max() * step, SCAN))[1])
+        return self.objective.against(least[:, None])
 
-    def _own_best(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def own_best(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each draw's own best of given sizes, and its outcome: two arrays (S,)."""
-        size, share = self._grid(sizes)
+        size, share = self.grid_of(sizes)
         keep, choices = self.allowed(size, share)
         if not keep.any():
             raise Infeasible
         outcomes = self._drawn(self.objective, choices)
-        best = _lowest(outcomes) if len(self.shares) == 1 else outcomes.min(axis=1)
+        best = lowest(outcomes) if len(self.shares) == 1 else outcomes.min(axis=1)
         return choices.size[outcomes.argmin(axis=1)], best
 
-    def _grid(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def grid_of(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         size, share = np.meshgrid(sizes, self.shares, indexing="ij")
         return size.ravel(), share.ravel()
 
     @cached_property
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes and shares that are looked at first, two arrays of one length: the shares of a size side by side."""
-        return self._grid(self.scan)
+        return self.grid_of(self.scan)
 
     @cached_property
     def scan(self) -> np.ndarray:
@@ -287,7 +287,7 @@ def _stacked(each: list[Any], law: float, size: np.ndarray) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*each, law, size)[:-1])
 
 
-def _lowest(outcomes: np.ndarray) -> np.ndarray:
+def lowest(outcomes: np.ndarray) -> np.ndarray:
     """Least outcome of each draw over sizes of one spacing in log, (S,): by the parabola through the three lowest."""
     if outcomes.shape[1] < 3:
         return outcomes.min(axis=1)

@@ -15,6 +15,7 @@ from bayescale.report import isoflop, plans, recommendations
 from bayescale.report.backtests import backtest_page
 from bayescale.report.ledgers import ledger_page
 from bayescale.report.links import linked_page, score_page
+from bayescale.report.pilots import pilots_page
 from bayescale.report.plans import ROWS, largest, left_over, notes
 from bayescale.report.tables import Notes, Page, Table
 from bayescale.report.words import (
@@ -138,5 +139,5 @@ def assumptions(posterior: Posterior) -> list[str]:
 
 ISOFLOP = isoflop.minima_page, isoflop.envelope_page, isoflop.check_page
 PLANS = plans.frontier_page, plans.forecast_page, plans.multipliers_page, recommendations.plan_page
-for others in (*PLANS, *ISOFLOP, backtest_page, ledger_page, linked_page, score_page):
+for others in (*PLANS, *ISOFLOP, pilots_page, backtest_page, ledger_page, linked_page, score_page):
     page.register(others)
