@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 import bayescale as bs
-from bayescale import _cli_backtest, _cli_ledger, _cli_recommend, _cli_report
+from bayescale import _cli_backtest, _cli_ledger, _cli_pilot, _cli_recommend, _cli_report
 from bayescale import _cli_options as options
 from bayescale._cli_options import (
     RULE,
@@ -157,6 +157,7 @@ def fit(
 
 app.command()(command(_cli_backtest.backtest))
 app.command()(command(_cli_recommend.recommend))
+app.command()(command(_cli_pilot.pilot))
 app.command("decision-schema")(command(_cli_recommend.schema))
 app.command()(command(_cli_report.report))
 app.add_typer(_cli_ledger.app, name="ledger")
