@@ -45,6 +45,8 @@ from .posterior.checks import outliers as outliers
 from .posterior.checks import predictive_check as predictive_check
 from .posterior.compare import compare as compare
 from .posterior.fitting import fit as fit
+from .posterior.follow import Followed as Followed
+from .posterior.follow import follow as follow
 from .posterior.ledger import Ledger as Ledger
 from .posterior.linked import Linked as Linked
 from .posterior.linking import fit_link as fit_link
@@ -57,6 +59,7 @@ from .posterior.score_forecast import ScoreForecast as ScoreForecast
 from .posterior.scorecard import Backtest as Backtest
 from .posterior.simulate import simulate as simulate
 from .posterior.store import load as load
+from .posterior.update import update as update
 from .report.plots import plot_calibration as plot_calibration
 from .report.plots import plot_fit as plot_fit
 from .report.plots import plot_frontier as plot_frontier

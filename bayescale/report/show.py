@@ -13,6 +13,7 @@ from bayescale.model.joint import Model
 from bayescale.posterior.posterior import Posterior
 from bayescale.report import isoflop, plans, recommendations
 from bayescale.report.backtests import backtest_page
+from bayescale.report.followed import followed_page
 from bayescale.report.ledgers import ledger_page
 from bayescale.report.links import linked_page, score_page
 from bayescale.report.pilots import pilots_page
@@ -139,5 +140,5 @@ def assumptions(posterior: Posterior) -> list[str]:
 
 ISOFLOP = isoflop.minima_page, isoflop.envelope_page, isoflop.check_page
 PLANS = plans.frontier_page, plans.forecast_page, plans.multipliers_page, recommendations.plan_page
-for others in (*PLANS, *ISOFLOP, pilots_page, backtest_page, ledger_page, linked_page, score_page):
+for others in (*PLANS, *ISOFLOP, pilots_page, followed_page, backtest_page, ledger_page, linked_page, score_page):
     page.register(others)
