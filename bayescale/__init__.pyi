@@ -35,6 +35,7 @@ from .model.pooling import NewGroup as NewGroup
 from .model.pooling import Partial as Partial
 from .model.pooling import PopulationMean as PopulationMean
 from .model.pooling import Separate as Separate
+from .model.shocks import Shocks as Shocks
 from .parameter import Fixed as Fixed
 from .parameter import LogitNormal as LogitNormal
 from .parameter import LogNormal as LogNormal

@@ -14,10 +14,10 @@ import bayescale as bs
 
 if TYPE_CHECKING:
     from bayescale.inference._engine import Engine
-    from bayescale.laws import Law
     from bayescale.model.drift import Drift
-    from bayescale.model.noise import Noise
+    from bayescale.model.joint import Model
     from bayescale.model.pooling import Pooling
+    from bayescale.model.shocks import Shocks
     from bayescale.parameter import Fixed, Prior
     from bayescale.posterior.posterior import Group
     from bayescale.runs.table import Runs
@@ -136,11 +136,14 @@ def drift(name: str) -> Drift | None:
     return bs.Drift() if name == "default" else None
 
 
-def priors(
-    law: Law, noise: Noise, drift: Drift | None, fix: Iterable[str], prior: Iterable[str]
-) -> dict[str, Prior | Fixed]:
-    """Changes to the default priors; each keeps the kind that its parameter's range needs."""
-    kinds = {p.name: type(p.prior) for p in bs.Model(law, noise=noise, drift=drift).parameters}
+def shocks(given: Iterable[str]) -> list[Shocks]:
+    """What rows share, as ``COLUMN`` or ``COLUMN:tilt``."""
+    return [bs.Shocks(text.removesuffix(":tilt"), text.endswith(":tilt")) for text in given]
+
+
+def priors(plain: Model, fix: Iterable[str], prior: Iterable[str]) -> dict[str, Prior | Fixed]:
+    """Changes to a model's default priors; each keeps the kind that its parameter's range needs."""
+    kinds = {p.name: type(p.prior) for p in plain.parameters}
     changed: dict[str, Prior | Fixed] = {}
     for name, text in pairs("--prior", prior, "NAME=CENTER,SPREAD, as alpha=0.35,0.2"):
         center, spread = numbers("--prior", text, 2, "NAME=CENTER,SPREAD, as alpha=0.35,0.2")

@@ -5,6 +5,7 @@ Nothing heavy is imported until a command runs; a table that is refused is refus
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 from typing import Annotated, Literal
@@ -114,6 +115,9 @@ def fit(
     ] = "error",
     drift: Drifts = "default",
     noise: Annotated[Literal["student-t", "gaussian"], typer.Option(help="Scatter of log loss.")] = "student-t",
+    shock: Annotated[
+        list[str], typer.Option(metavar="COLUMN[:tilt]", help="Rows of one label share a shock; may be given again.")
+    ] = [],
     prior: Annotated[
         list[str], typer.Option(metavar="NAME=CENTER,SPREAD", help="Change a prior: alpha=0.35,0.2.")
     ] = [],
@@ -144,7 +148,8 @@ def fit(
     bs.use_compile_cache()
     scatter = bs.StudentT() if noise == "student-t" else bs.Gaussian()
     drifts = options.drift(drift)
-    model = bs.Model(chosen, shared, scatter, options.priors(chosen, scatter, drifts, fix, prior), drifts)
+    plain = bs.Model(chosen, shared, scatter, drift=drifts, shocks=options.shocks(shock))
+    model = dataclasses.replace(plain, priors=options.priors(plain, fix, prior))
     settings = {"chains": chains, "draws": draws, "warmup": warmup, "target_accept": target_accept}
     settings |= {"platform": platform, "keep_interrupted": keep_interrupted}
     posterior = bs.fit(runs, model, engine=options.engine(engine, settings), seed=seed, metadata=notes)

@@ -18,7 +18,7 @@ import numpy as np
 from bayescale.decision import uncertain
 from bayescale.laws._law import Law, held_at
 from bayescale.posterior.inputs import conditions
-from bayescale.posterior.predict import losses
+from bayescale.posterior.predict import losses, scattered
 from bayescale.runs.flops import ComputeRule
 
 if TYPE_CHECKING:
@@ -107,12 +107,16 @@ class Outlook:
 
     @cached_property
     def scatter(self) -> np.ndarray:
-        """How far the run that will be made ends from its mean, in log loss: (S, 1), 0 where a fit has no noise."""
+        """How far the run that will be made ends from its mean, in log loss: (S, 1), 0 where a fit has no noise.
+
+        With new shocks of its own, as at the centre of the table's sizes: what they tilt with size is not in it.
+        """
         values = self.posterior.values(self.group)
         if "noise" not in values:
             return np.zeros((self.size, 1))
         rng = np.random.default_rng([self.seed, 3])
-        return self._kept(self.posterior.model.noise.simulate(rng, np.zeros(self._all), values, 0.0))[:, None]
+        mean, size = np.zeros((self._all, 1)), np.full(1, self.posterior.reference[self.law.size])
+        return self._kept(scattered(self.posterior, values, mean, size, rng))
 
     @cached_property
     def _all(self) -> int:

@@ -56,7 +56,7 @@ def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mo
         groups = Normals(np.stack([m.center for m in fits]), cov, *mode.prior_scale(alone, data))
     center, factor, pilot = _assemble(joint, data, groups)
     data = {**data, "pilot": pilot}
-    if joint.path:
+    if joint.path or joint.shocks:
         center, factor, data = _beside_paths(joint, data, center, factor)
     # Separate groups are as Normal as their own fits; a population's sds never are, and the pilot sees to the rest.
     whitens = all(m.whitens for m in fits)
@@ -65,7 +65,7 @@ def start(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator) -> Mo
 
 
 def _alone(joint: Joint, held: frozenset[str] = frozenset()) -> Joint:
-    """The model of one group, or of all runs as one; parameters in ``held`` are held fixed."""
+    """The model of one group, or of all runs as one, without shocks; parameters in ``held`` are held fixed."""
     return Joint(joint.law, joint.noise, tuple((n, "complete") for n, _ in joint.kinds), joint.fixed | held, 1)
 
 
@@ -146,6 +146,9 @@ def _assemble(joint: Joint, data: Mapping[str, Any], groups: Normals) -> tuple[n
     x, cov = groups.mean, groups.cov
     index = unpack(joint, np.arange(size(joint, rows)), rows)
     center, factor = np.zeros(size(joint, rows)), np.eye(size(joint, rows))
+    for p in (p for p, _ in joint.shocks if p.name not in joint.fixed):
+        at = np.ravel(index[p.site])
+        center[at], factor[at, at] = data["prior_loc"][p.name], data["prior_spread"][p.name]
     apart = [p for p in joint.parameters if dict(joint.kinds)[p.name] == "separate" and p.name in column]
     pick = [column[p.name] for p in apart]
     for g in range(joint.n_groups):

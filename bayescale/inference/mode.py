@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from bayescale.model import path
+from bayescale.model import shocks
 from bayescale.model.joint import Joint, describe, potential, sites, size
 from bayescale.model.path import PATH
 
@@ -74,7 +74,7 @@ def energies(joint: Joint) -> Callable[..., Any]:
 
 def find(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, starts: int = STARTS) -> Mode:
     """Search for the mode of an ungrouped model, from the prior's median and from draws of the prior."""
-    if joint.path and PATH.name not in joint.fixed:
+    if (joint.path or joint.shocks) and PATH.name not in joint.fixed:
         return _beside_path(joint, data, rng, starts)
     loc, spread = prior_scale(joint, data)
     point = curvature(joint)
@@ -106,7 +106,7 @@ def told(joint: Joint, data: Mapping[str, Any], values: Mapping[str, Any], resid
     group, mask, groups = data["group"], data["mask"], range(joint.n_groups)
     se = np.sqrt([np.mean(data["se"][mask & (group == g)] ** 2) for g in groups])
     precision = joint.noise.precision({k: v[group] for k, v in values.items()}, residual, data["se"])
-    away = path.pilot(joint.path or "complete", len(se), data, precision, joint.noise.variance(values, se))
+    away = shocks.pilot(joint.path, joint.shocks, len(se), data, precision, joint.noise.variance(values, se))
     return {**data, "pilot": {**data["pilot"], "path": away, "se": se}}
 
 

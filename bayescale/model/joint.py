@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -23,10 +23,11 @@ from numpyro.infer.util import constrain_fn, potential_energy
 
 from bayescale import _show
 from bayescale.laws._law import Law
-from bayescale.model import path
+from bayescale.model import path, shocks
 from bayescale.model.drift import DECLINE, DEPARTURE, WEIGHTS, Drift, declining
 from bayescale.model.noise import Noise, StudentT
-from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups
+from bayescale.model.pooling import Complete, Kind, Pooling, draw, draw_groups, log_prior
+from bayescale.model.shocks import Blocks, Shocks
 from bayescale.parameter import Fixed, Parameter, Prior
 
 Data = Mapping[str, Any]
@@ -42,11 +43,13 @@ class Joint:
     kinds: tuple[tuple[str, Kind], ...]
     fixed: frozenset[str]
     n_groups: int
+    shocks: Blocks = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All unknowns but a path's weights, the law's first, then the noise's, then the drift's."""
-        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.path else ()))
+        """All unknowns but the weights of paths and shocks: of the law, the noise, the drift, the shocks."""
+        drift = (DECLINE, DEPARTURE) if self.path else ()
+        return (*self.law.parameters, *self.noise.parameters, *drift, *(p for p, _ in self.shocks))
 
     @property
     def path(self) -> Kind | None:
@@ -97,9 +100,10 @@ class Joint:
             decline = of_runs({DECLINE.name: values[DECLINE.name]})[DECLINE.name]
             run = declining(run, decline, data["reference"], self.law.spent)
         mean = jnp.log(self.law.loss(of_runs(letters), run))
-        if self.path:
-            paths, away = self._paths(values, data, data["log_loss"] - mean)
-            mean = mean + of_runs({"s": values[DEPARTURE.name]})["s"] * away
+        if self.path or self.shocks:
+            departure = of_runs({"s": values[DEPARTURE.name]})["s"] if self.path else None
+            paths, away = self._away(values, data, data["log_loss"] - mean, departure)
+            mean = mean + away
         scatter = self.noise.distribution(mean, of_runs(values), data["se"])
         with numpyro.plate("run", mean.shape[0]), handlers.mask(mask=data["mask"]):
             numpyro.sample("log_loss", scatter, obs=data["log_loss"])
@@ -112,17 +116,19 @@ class Joint:
             "log_likelihood": scatter.log_prob(data["log_loss"]),
         }
 
-    def _paths(self, values: Data, data: Data, residual: Any) -> tuple[dict[str, Any], Any]:
-        """Paths by name, as `path.named`, and what they add to each run's log loss (rows,), for s = 1."""
-        kind = self.path
-        assert kind
-        told = data["pilot"]["path"]
+    def _away(self, values: Data, data: Data, residual: Any, departure: Any) -> tuple[dict[str, Any], Any]:
+        """Paths by name, as `path.named`, and shocks; and what they add to each run's log loss (rows,)."""
+        kind, told, held = self.path, data["pilot"]["path"], path.PATH.name in self.fixed
         now = self.noise.variance(values, data["pilot"]["se"])
         sharper = jnp.exp(jnp.log(told["variance"] / now).mean())
-        scale, held = jnp.exp(jnp.log(values[DEPARTURE.name]).mean()), path.PATH.name in self.fixed
+        if self.shocks:
+            shape = kind, self.shocks, self.n_groups
+            return shocks.effects(*shape, values, data, residual, departure, sharper, held=held)
+        assert kind
+        scale = jnp.exp(jnp.log(values[DEPARTURE.name]).mean())
         n = path.count(kind, self.n_groups)
         weights, away = path.draw(n, told, residual, scale, sharper, held=held)
-        return path.named(weights, kind, data["shared"]), away
+        return path.named(weights, kind, data["shared"]), departure * away
 
 
 def _of_runs(values: Mapping[str, Any], group: Any, n_groups: int) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def sites(joint: Joint, n_rows: int) -> dict[str, tuple[int, ...]]:
 def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
     """Data of the right shapes, for tracing only."""
     one = {p.name: 1.0 for p in joint.parameters}
-    row = jnp.ones(n_rows)
+    row, away = jnp.ones(n_rows), shocks.blank(joint.path, joint.shocks, joint.n_groups, n_rows)
     return {
         "run": dict.fromkeys(joint.law.inputs, row),
         "reference": dict.fromkeys(joint.law.inputs, 1.0),
@@ -160,7 +166,8 @@ def _blank(joint: Joint, n_rows: int) -> dict[str, Any]:
         "fixed": one,
         "columns": jnp.ones((n_rows, WEIGHTS)),
         "shared": 0.5,
-        "pilot": no_pilot(joint) | ({"path": path.blank(joint.path, joint.n_groups, n_rows)} if joint.path else {}),
+        "shocks": away.get("shocks"),
+        "pilot": no_pilot(joint) | ({"path": away["pilot"]} if away else {}),
     }
 
 
@@ -206,26 +213,10 @@ def describe(joint: Joint) -> Callable[[Any, Data], dict[str, Any]]:
         out = constrain_fn(joint, (data,), {}, unpack(joint, z, data["mask"].shape[0]))
         with handlers.block(), handlers.substitute(data=out):
             found = joint(data)
-        return {**found, "log_prior": _log_prior(joint, found["x"], data)}
+        free = [p for p in joint.parameters if p.name not in joint.fixed]
+        return {**found, "log_prior": log_prior(free, joint.partial, found["x"], data)}
 
     return jax.jit(jax.vmap(one, in_axes=(0, None)))
-
-
-def _log_prior(joint: Joint, x: Data, data: Data) -> dict[str, Any]:
-    """Log prior density of each parameter; under partial pooling of its groups' values and of its population."""
-    normal, half_normal = numpyro.distributions.Normal, numpyro.distributions.HalfNormal
-    out = {}
-    for p in joint.parameters:
-        if p.name in joint.fixed:
-            continue
-        prior = normal(data["prior_loc"][p.name], data["prior_spread"][p.name])
-        if p in joint.partial:
-            mean, sd = x[f"{p.site}_mean"], x[f"{p.site}_sd"]
-            population = prior.log_prob(mean) + half_normal(data["between_groups"][p.name]).log_prob(sd)
-            out[p.name] = normal(mean, sd).log_prob(x[p.name]).sum() + population
-        else:
-            out[p.name] = prior.log_prob(x[p.name]).sum()
-    return out
 
 
 @final
@@ -245,6 +236,8 @@ class Model:
         Changes to the default priors, by the parameter's name. `Fixed` holds a parameter at a value.
     drift : Drift or None
         How the law fails beyond its runs (default `Drift()`); None: it is exact everywhere.
+    shocks : sequence of Shocks
+        What rows share beside the law (default nothing), by columns of the table.
 
     Raises
     ------
@@ -258,8 +251,10 @@ class Model:
     noise: Noise = field(default_factory=StudentT)
     priors: Mapping[str, Prior | Fixed] = field(default_factory=dict)
     drift: Drift | None = field(default_factory=Drift)
+    shocks: Sequence[Shocks] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shocks", shocks.checked(self.shocks, self.pooling))
         known = {p.name: p for p in self.parameters}
         apart = set(self.pooling.per_parameter) - ({path.PATH.name} if self.drift else set())
         for name in (*self.priors, *apart):
@@ -277,8 +272,9 @@ class Model:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All unknowns, the law's first, then the noise's, then the drift's."""
-        return (*self.law.parameters, *self.noise.parameters, *((DECLINE, DEPARTURE) if self.drift else ()))
+        """All unknowns, the law's first, then the noise's, then the drift's, then the shocks'."""
+        drift, own = (DECLINE, DEPARTURE) if self.drift else (), (p for s in self.shocks for p in s.parameters)
+        return (*self.law.parameters, *self.noise.parameters, *drift, *own)
 
     def prior(self, parameter: Parameter) -> Prior | Fixed:
         """The prior in force: the one given by name, or what drift says of other tables, or the default."""
@@ -286,12 +282,12 @@ class Model:
         known = population.get(parameter.name, parameter.prior)
         return self.priors.get(parameter.name, known if type(known) is type(parameter.prior) else parameter.prior)
 
-    def joint(self, n_groups: int) -> Joint:
-        """The shape of this model on a table with that many groups."""
+    def joint(self, n_groups: int, levels: Sequence[int] = ()) -> Joint:
+        """The shape of this model on a table with that many groups, and levels of each of its shocks."""
         unknown = (*self.parameters, *((path.PATH,) if self.drift else ()))
         kinds: tuple[tuple[str, Kind], ...] = tuple((p.name, self.pooling.kind(p)) for p in unknown)
         fixed = frozenset(p.name for p in self.parameters if isinstance(self.prior(p), Fixed))
-        return Joint(self.law, self.noise, kinds, fixed, n_groups)
+        return Joint(self.law, self.noise, kinds, fixed, n_groups, shocks.blocks(self.shocks, levels))
 
     def __repr__(self) -> str:
         return _show.text(self)

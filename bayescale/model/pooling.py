@@ -179,3 +179,19 @@ def _from_standard(t: Any, v: Any, u: Any, loc: Any, spread: Any, precision: Any
     w = backward(k, (kth - (y * mean).sum(-1) + u)[..., None])[..., 0]
     log_volume = -jnp.log(jnp.diagonal(k, axis1=-2, axis2=-1)).sum() - jnp.log(jnp.diagonal(r)).sum()
     return mean, w, log_volume
+
+
+def log_prior(
+    parameters: Sequence[Parameter], partial: Sequence[Parameter], x: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Log prior density of each parameter; under partial pooling of its groups' values and of its population."""
+    out = {}
+    for p in parameters:
+        prior = dist.Normal(data["prior_loc"][p.name], data["prior_spread"][p.name])
+        if p in partial:
+            mean, sd = x[f"{p.site}_mean"], x[f"{p.site}_sd"]
+            population = prior.log_prob(mean) + dist.HalfNormal(data["between_groups"][p.name]).log_prob(sd)
+            out[p.name] = dist.Normal(mean, sd).log_prob(x[p.name]).sum() + population
+        else:
+            out[p.name] = prior.log_prob(x[p.name]).sum()
+    return out

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayescale.model.joint import Joint, sites
 from bayescale.model.path import PATH
+from bayescale.model.shocks import SITE
 
 
 def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -26,8 +27,8 @@ def prior(joint: Joint, data: Mapping[str, Any], rng: np.random.Generator, draws
         else:
             loc, spread = data["prior_loc"][p.name], data["prior_spread"][p.name]
             x[p.site] = loc + spread * rng.standard_normal((draws, *shapes[p.site]))
-    if joint.path:
-        x[PATH.site] = rng.standard_normal((draws, *shapes[PATH.site]))
+    for site in shapes.keys() & {PATH.site, SITE}:
+        x[site] = rng.standard_normal((draws, *shapes[site]))
     return np.concatenate([x[site].reshape(draws, -1) for site in shapes], axis=1)
 
 

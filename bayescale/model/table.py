@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bayescale.model import path
+from bayescale.model import shocks
 from bayescale.model.drift import WEIGHTS
 from bayescale.model.joint import Joint, Model, no_pilot
 from bayescale.parameter import Fixed
@@ -30,6 +30,7 @@ def arrays(
     reference: Mapping[str, float],
     center: float,
     columns: np.ndarray | None = None,
+    levels: Sequence[shocks.Levels] = (),
 ) -> dict[str, Any]:
     """Data for `joint.potential` and `joint.describe`.
 
@@ -47,6 +48,8 @@ def arrays(
         The loss that priors relative to the table are centred on.
     columns : array (n, WEIGHTS), optional
         Of a model with drift, from `drift.columns`.
+    levels : sequence of Levels
+        Of a model with shocks, from `shocks.levels`, one for each of them.
     """
     n, rows = len(loss), padded(len(loss))
 
@@ -70,12 +73,16 @@ def arrays(
         "columns": np.zeros((rows, WEIGHTS)) if columns is None else np.pad(columns, ((0, rows - n), (0, 0))),
         "shared": f64(model.drift.shared if model.drift else 0.0),
     }
-    return without_pilot(model.joint(n_groups), data)
+    if levels:
+        size = np.log(run[model.law.size] / reference[model.law.size])
+        seen = shocks.columns(model.shocks, levels, size)
+        data["shocks"] = {**seen, "design": np.pad(seen["design"], ((0, rows - n), (0, 0)))}
+    return without_pilot(model.joint(n_groups, [len(each.names) for each in levels]), data)
 
 
 def without_pilot(joint: Joint, data: Mapping[str, Any]) -> dict[str, Any]:
     """The data in coordinates that owe nothing to the losses."""
-    away = {"path": path.pilot(joint.path, joint.n_groups, data)} if joint.path else {}
+    away = {"path": shocks.pilot(joint.path, joint.shocks, joint.n_groups, data)} if joint.path or joint.shocks else {}
     return {**data, "pilot": no_pilot(joint) | away}
 
 

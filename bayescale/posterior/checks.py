@@ -11,13 +11,15 @@ from scipy.stats import norm, rankdata
 from bayescale.posterior import _arviz
 from bayescale.posterior.inputs import of_runs
 from bayescale.posterior.posterior import Posterior
+from bayescale.posterior.shared import shared_by
 from bayescale.posterior.surface import Surface
+from bayescale.runs.table import Runs
 
 NONE_EXPECTED = 0.95  # prior probability that none of the runs of a table is an outlier
 
 
 def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
-    """Mean log loss of every run, and its noise scale: arrays (draws, runs)."""
+    """Mean log loss of every run with the shocks that it shares, and its noise scale: arrays (draws, runs)."""
     runs = posterior.runs
     if runs is None or "log_likelihood" not in posterior.tree:
         raise ValueError("This posterior was not fitted to runs; there is nothing to check it against.")
@@ -37,7 +39,18 @@ def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     for whole, parts in zip(out, (mean, scale), strict=True):
         for at, part in parts:
             whole[:, at] = part
-    return out
+    return out[0] + _shocked(posterior, runs), out[1]
+
+
+def _shocked(posterior: Posterior, runs: Runs) -> np.ndarray | float:
+    """What the shocks of a fit add to the log loss of every run: array (draws, runs)."""
+    draws, total = posterior.tree["posterior"].dataset, 0.0
+    log_size = np.log(runs.table["n_params"].to_numpy(float) / posterior.reference.get(posterior.law.size, 1.0))
+    for s, each in zip(posterior.model.shocks, shared_by(posterior.model, runs), strict=True):
+        for p, lever in zip(s.parameters, (1.0, log_size), strict=False):
+            own = draws[f"{p.name}s"].to_numpy()
+            total = total + own.reshape(-1, own.shape[-1])[:, each.code] * lever
+    return total
 
 
 def _log_loss(surface: Surface, letters: dict[str, np.ndarray], run: dict[str, np.ndarray]) -> np.ndarray:

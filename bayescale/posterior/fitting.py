@@ -9,7 +9,7 @@ import logging
 import os
 import platform as machine
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -25,11 +25,13 @@ from bayescale.model.drift import Center, Drift
 from bayescale.model.joint import Joint, Model
 from bayescale.model.noise import Noise
 from bayescale.model.pooling import Complete, Pooling
+from bayescale.model.shocks import Shocks
 from bayescale.parameter import Fixed, Prior
 from bayescale.posterior import diagnostics, inputs
 from bayescale.posterior.gate import gate
 from bayescale.posterior.labels import labelled
 from bayescale.posterior.posterior import Posterior
+from bayescale.posterior.shared import shared_by, warn_of_checkpoints
 from bayescale.posterior.store import check_metadata
 from bayescale.runs.design import design_findings
 from bayescale.runs.table import Runs
@@ -49,6 +51,7 @@ def fit(
     noise: Noise | None = None,
     priors: Mapping[str, Prior | Fixed] | None = None,
     drift: Drift | None = DRIFT,
+    shocks: Sequence[Shocks] | None = None,
     engine: Engine | None = None,
     seed: int | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -61,7 +64,7 @@ def fit(
     runs : Runs
         A validated table, from `read_runs`.
     law : Law or Model
-        The law; or a complete `Model`, in which case pooling, noise, priors and drift are its own.
+        The law; or a complete `Model`, in which case pooling, noise, priors, drift and shocks are its own.
     pooling : Pooling, optional
         ``Complete()`` (default), ``Partial(column)`` or ``Separate(column)``.
     noise : Noise, optional
@@ -72,6 +75,9 @@ def fit(
         How the law fails beyond its runs, told by other tables (default `Drift()`); the law alone is then
         fitted too, and shown beside, unless sampling was interrupted. None: the law alone, as published
         fits are, and as an engine that reads no drift fits it.
+    shocks : sequence of Shocks, optional
+        What rows share beside the law, by columns: ``[Shocks("run"), Shocks("budget", tilt=True)]``. Where rows
+        are checkpoints, a shock for each run keeps 1,000 of them from counting as 1,000 runs.
     engine : Engine, optional
         ``NUTS(...)`` (default), ``Laplace(...)``, ``FromPrior(...)`` or ``Huber(...)``, with its settings.
     seed : int, optional
@@ -94,13 +100,14 @@ def fit(
         engine does not read, or more rows with so many draws than memory holds; before anything is sampled.
     """
     engine = engine or NUTS()
-    model = _readable(_model(law, pooling, noise, priors, drift), engine)
+    model = _readable(_model(law, pooling, noise, priors, drift, shocks), engine)
     check_metadata(metadata or {})
     check_size(len(runs), engine)
     _, groups = _groups(model, runs)
     warnings = design_findings(runs, by=model.pooling.by, n_unknowns=len(model.law.parameters))
     for w in warnings:
         log.warning("%s", w)
+    warn_of_checkpoints(runs, model.shocks)
     seed = chosen(seed)
     log.info("seed %d; %d runs%s", seed, len(runs), f" in {len(groups)} groups" if model.pooling.by else "")
     about = {"design": [w.to_dict() for w in warnings], "seed": seed, **_about(model, runs)}
@@ -118,7 +125,8 @@ def _drawn(runs: Runs, model: Model, engine: Engine, about: Mapping[str, Any], p
     began = time.perf_counter()
     with bar() if progress is None else contextlib.nullcontext(progress) as told:
         draws = engine.draw(joint, data, about["seed"], told)
-    tree = labelled(joint, runs, draws, _groups(model, runs)[1], about["seed"])
+    coords = {f"{s.name}_label": each.names for s, each in zip(model.shocks, shared_by(model, runs), strict=True)}
+    tree = labelled(joint, runs, draws, _groups(model, runs)[1], about["seed"], coords)
     seconds = {**draws.info["seconds"], "total": round(time.perf_counter() - began, 4)}
     info = {**draws.info, **about, "reference": {k: float(v) for k, v in data["reference"].items()}, "seconds": seconds}
     posterior = Posterior(tree, model, runs, runs.rule, checks_of(joint, tree, engine, info), info)
@@ -166,8 +174,9 @@ def check_size(rows: int, engine: Engine) -> None:
         )
 
 
-def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any) -> Model:
-    given = {k: v for k, v in (("pooling", pooling), ("noise", noise), ("priors", priors)) if v is not None}
+def _model(law: Law | Model, pooling: Any, noise: Any, priors: Any, drift: Any, shocks: Any) -> Model:
+    named = {"pooling": pooling, "noise": noise, "priors": priors, "shocks": shocks}
+    given = {k: v for k, v in named.items() if v is not None}
     given |= {} if drift is DRIFT else {"drift": drift}
     if isinstance(law, Model):
         if given:
@@ -189,6 +198,8 @@ def _readable(model: Model, engine: Engine) -> Model:
             f"{name}(...) reads no priors: {', '.join(unread)} would change nothing. "
             "Leave them out, hold a parameter with Fixed(value), or fit with NUTS."
         )
+    if model.shocks and not engine.reads_drift:
+        raise ValueError(f"{name}(...) reads no shocks: leave them out, or fit with NUTS.")
     if model.drift is None or engine.reads_drift:
         return model
     if model.drift != DRIFT:
@@ -229,7 +240,9 @@ def arrays_of(model: Model, runs: Runs) -> tuple[Joint, dict[str, Any]]:
     path = center_of(runs).columns(*_spent(runs), model.drift.tilt) if model.drift else None
     loss, se = t["loss"].to_numpy(float), t["loss_se"].to_numpy(float)
     at, n = np.searchsorted(groups, label), len(groups)
-    return model.joint(n), table.arrays(model, columns, loss, se, at, n, reference, float(np.median(loss)), path)
+    shared = shared_by(model, runs)
+    data = table.arrays(model, columns, loss, se, at, n, reference, float(np.median(loss)), path, shared)
+    return model.joint(n, [len(each.names) for each in shared]), data
 
 
 def _spent(runs: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

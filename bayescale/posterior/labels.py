@@ -13,10 +13,12 @@ from bayescale.inference._engine import Draws
 from bayescale.model import simulate, table
 from bayescale.model.joint import Joint, describe, unpack
 from bayescale.model.path import PATH
+from bayescale.model.shocks import SITE
 from bayescale.posterior import _arviz
 from bayescale.runs.table import Runs
 
 CHUNK = 1000  # draws described at once: bounds memory, and one compiled program serves any number
+Labels = Mapping[str, tuple[str, ...]]
 PREDICTIVE = 1000  # draws of the posterior predictive that are kept
 
 
@@ -31,8 +33,11 @@ def described(joint: Joint, z: np.ndarray, data: Mapping[str, Any]) -> dict[str,
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(z)], *whole)
 
 
-def labelled(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed: int) -> xr.DataTree:
-    """Everything that was drawn, of the parameters and of new runs, by name."""
+def labelled(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], seed: int, labels: Labels) -> xr.DataTree:
+    """Everything that was drawn, of the parameters and of new runs, by name.
+
+    ``labels`` are those of shocks, by dimension.
+    """
     n, (chains, length, d) = len(runs), draws.z.shape
     grouped = any(kind != "complete" for _, kind in joint.kinds)
     rng = np.random.default_rng([seed, 0])
@@ -40,7 +45,8 @@ def labelled(joint: Joint, runs: Runs, draws: Draws, groups: tuple[str, ...], se
     prior_z = simulate.prior(joint, draws.data, rng, CHUNK)
     prior = described(joint, prior_z, table.without_pilot(joint, draws.data))
     t = runs.table
-    coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str)}
+    shared = {dim: np.array(names, dtype=str) for dim, names in labels.items()}
+    coords = {"run": t["run"].to_numpy(str), "group": np.array(groups, dtype=str), **shared}
 
     def sampled(leaves: Mapping[str, np.ndarray], shape: tuple[int, int], last: str = "group") -> xr.Dataset:
         arrays = {k: v.reshape(*shape, *v.shape[1:]) for k, v in leaves.items()}
@@ -82,10 +88,14 @@ def _variables(joint: Joint, found: Mapping[str, Any], n_groups: int, grouped: b
         for k, v in found["letters"].items()
     }
     values = {k: v for k, v in found["values"].items() if k not in letters}
-    population = {k: v for k, v in found["x"].items() if k.endswith(("_mean", "_sd"))}
+    population = {k: v for k, v in found["x"].items() if k.endswith(("_mean", "_sd")) and k not in values}
     return {**letters, **values, **population, **found["paths"]}
 
 
 def _dims(name: str, n: int, last: str) -> list[str]:
     """Dimensions after chain and draw of a variable that has ``n`` of them."""
+    if name == SITE:
+        return ["effect"]
+    if name.endswith(("_shocks", "_tilts")):
+        return [f"{name.rpartition('_')[0]}_label"]
     return [*([last] if n > 1 else []), "weight"] if name.startswith((PATH.name, PATH.site)) else [last][:n]

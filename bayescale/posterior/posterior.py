@@ -242,6 +242,7 @@ class Posterior:
             },
             "noise": type(self.model.noise).__name__,
             "drift": self.model.drift is not None,
+            "shocks": [{"by": s.by, "tilt": s.tilt} for s in self.model.shocks],
             "priors": {name: repr(prior) for name, prior in self.model.priors.items()},
             "rule": self.rule.to_dict(),
             "loss_unit": self.loss_unit,

@@ -180,7 +180,6 @@ def simulated(
     draws = len(next(iter(surface.letters.values())))
     rows = len(next(iter(inputs.values())))
     block = max(1, min(rows, ELEMENTS // draws))
-    column = {k: v[:, None] for k, v in values.items()}
     for at in range(0, rows, block):
         part = {k: v[at : at + block] for k, v in inputs.items()}
         n = len(next(iter(part.values())))
@@ -188,8 +187,29 @@ def simulated(
         flop = posterior.rule.flop(filled[posterior.law.size], filled["n_tokens"])
         with jax.enable_x64(True):
             loss = np.asarray(losses(surface.law)(surface.at(flop), filled))[:, :n]
-        noise = posterior.model.noise
-        yield slice(at, at + n), loss, noise.simulate(rng, np.log(loss), column, 0.0) if "noise" in values else None
+        size = part[posterior.law.size]
+        yield (
+            slice(at, at + n),
+            loss,
+            scattered(posterior, values, np.log(loss), size, rng) if "noise" in values else None,
+        )
+
+
+def scattered(
+    posterior: Posterior, values: Mapping[str, np.ndarray], mean: Any, size: Any, rng: np.random.Generator
+) -> np.ndarray:
+    """Log losses (S, K) of new runs whose mean log loss is ``mean``: their scatter and, each its own, shocks.
+
+    ``values`` (S,) are a group's, ``size`` (K,) numbers of parameters.
+    """
+    model, column = posterior.model, {k: v[:, None] for k, v in values.items()}
+    out = model.noise.simulate(rng, mean, column, 0.0)
+    for each in model.shocks:
+        scales = [column[p.name] for p in each.parameters]
+        levers = (1.0, np.log(size / posterior.reference[model.law.size]))
+        for scale, lever in zip(scales, levers, strict=False):
+            out = out + scale * lever * rng.standard_normal(out.shape)
+    return out
 
 
 def _intervals(

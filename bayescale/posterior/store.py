@@ -23,13 +23,14 @@ from bayescale._files import put
 from bayescale.model import noise, pooling
 from bayescale.model.drift import Drift
 from bayescale.model.joint import Model
+from bayescale.model.shocks import Shocks
 from bayescale.parameter import Fixed, LogitNormal, LogNormal, Normal, Prior
 from bayescale.posterior.diagnostics import Check
 from bayescale.posterior.posterior import Posterior
 from bayescale.runs.flops import ComputeRule
 from bayescale.runs.table import Runs
 
-SCHEMA = 2  # 1 had no drift: a reader of it would take a fit with drift for the law alone
+SCHEMA = 3  # 1 had no drift and 2 no shocks: a reader of them would take a fit with either for one without
 INSIDE = ("runs", "law_alone")  # of a file: what is not a group of draws
 # Of `Posterior.info`: what whoever repeats a fit has to give. The rest is found by it, or the machine's.
 GIVEN = (
@@ -174,6 +175,7 @@ def _fitted(posterior: Posterior) -> dict[str, Any]:
             },
             "noise": type(m.noise).__name__,
             "priors": _named_priors(m.priors),
+            **({"shocks": [dataclasses.asdict(s) for s in m.shocks]} if m.shocks else {}),
             "drift": m.drift and {**dataclasses.asdict(m.drift), "priors": _named_priors(m.drift.priors)},
         },
         "checks": [c.to_dict() for c in posterior.checks],
@@ -226,7 +228,8 @@ def _model(c: Mapping[str, Any]) -> Model:
     chosen = kind() if kind is pooling.Complete else kind(c["pooling"]["by"], c["pooling"]["per_parameter"])
     law = dataclasses.replace(laws.get(c["law"]), **c["law_settings"])  # type: ignore[type-var]
     told = Drift(**{**drift, "priors": _priors(drift["priors"])}) if drift else None
-    return Model(law, chosen, NOISES[c["noise"]](), _priors(c["priors"]), told)
+    shared = [Shocks(**s) for s in c.get("shocks", ())]  # absent where there are none
+    return Model(law, chosen, NOISES[c["noise"]](), _priors(c["priors"]), told, shared)
 
 
 def _columns(table: pd.DataFrame) -> xr.Dataset:

@@ -32,6 +32,7 @@ from bayescale.report.words import (
     printable,
     prior_cells,
     resampled,
+    scatter,
     some,
     status,
 )
@@ -74,7 +75,7 @@ def _model(model: Model) -> Page:
     return Page(
         None,
         f"Model: {equation(model)}",
-        (f"{pooled}; noise on log loss: {type(model.noise).__name__}", HOW_TO_CHANGE),
+        (f"{pooled}; {scatter(model)}", HOW_TO_CHANGE),
         [Table("Priors: median and 90 % equal-tailed interval", head, rows), Notes("Meaning", meaning)],
     )
 
@@ -93,7 +94,7 @@ def _about(posterior: Posterior) -> list[str]:
     elif posterior.runs is not None:
         lines.append("one law for all runs")
     if posterior.runs is not None:
-        lines.append(f"noise on log loss: {type(model.noise).__name__}; loss in {posterior.loss_unit}")
+        lines.append(f"{scatter(model)}; loss in {posterior.loss_unit}")
     lines += [f"prior of {name}: {prior}" for name, prior in model.priors.items()]
     return [*lines, *_engine(posterior)]
 

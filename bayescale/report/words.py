@@ -172,6 +172,13 @@ def estimate(info: Mapping[str, Any]) -> str:
     return f"fit to all runs: {letters}; sum of Huber's loss {number(info['objective'], 7)}"
 
 
+def scatter(model: Model) -> str:
+    """How runs scatter around the law of a model, and which rows share a shock."""
+    shared = [f"{s.by!r}{' tilting with size' if s.tilt else ''}" for s in model.shocks]
+    beside = f"; shocks shared by rows of one {', of one '.join(shared)}" if shared else ""
+    return f"noise on log loss: {type(model.noise).__name__}{beside}"
+
+
 def equation(model: Model) -> str:
     """The law of a model by name and formula."""
     return (

@@ -157,13 +157,14 @@ def _doubt(reading: Reading, suspicion: Suspicion, kept: np.ndarray) -> str:
             f"evidence: leave copies of one run out ({out})."
         )
     if isinstance(rule, Intermediate):
-        out = f"{out}, and leave_out=Thinned(20) keeps 20 of each run"
+        out = f"{out}, leave_out=Thinned(20) keeps 20 of each run"
         trajectory = reading.rows.trajectory[np.flatnonzero((reading.reason == "") & reading.rows.is_checkpoint)]
         runs = len(np.unique(trajectory))
         belong = f": {len(trajectory)} rows belong to {runs} runs" if runs else ""
         return (
             f"{len(kept)} of {n} rows are {rule.meaning} ({rows}){belong}. They are kept: sampling takes as many times "
-            f"longer as there are more rows, and intervals come out too narrow; {out}."
+            f"longer as there are more rows, and intervals come out too narrow; {out}, and "
+            "fit(..., shocks=[Shocks('trajectory')]) gives the rows of a run one shock."
         )
     return f"{len(kept)} of {n} rows may be {rule.meaning} ({rows}). They are kept; {out}."
 

@@ -147,6 +147,8 @@ class Runs:
             If there is no such column, or a run has no label in it.
         """
         name = by if by in self.table else {header: m for m, header in self.columns.items()}.get(by)
+        if name == "run" and "trajectory" in self.table:  # names of checkpoints are unique, of their runs are not
+            name = "trajectory"
         if name is None:
             raise ValueError(
                 f"There is no column {by!r} to group by; the columns are {', '.join(self.table)}.{near(by, self.table)}"
