@@ -64,6 +64,7 @@ from .posterior.update import update as update
 from .report.plots import plot_calibration as plot_calibration
 from .report.plots import plot_fit as plot_fit
 from .report.plots import plot_frontier as plot_frontier
+from .report.plots import plot_pilots as plot_pilots
 from .report.plots import plot_posterior as plot_posterior
 from .report.plots import plot_residuals as plot_residuals
 from .report.plots import plot_tokens_per_parameter as plot_tokens_per_parameter

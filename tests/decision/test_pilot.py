@@ -168,3 +168,17 @@ def test_a_law_without_scatter_and_a_target_are_refused(uncertain: bs.Posterior)
         bs.next_pilot(bs.recommend(bs.published("besiroglu-2024"), FLOP), RUNS)
     with pytest.raises(ValueError, match="for a budget"):
         bs.next_pilot(bs.recommend(uncertain, Target(2.1, 0.9)), RUNS)
+
+
+def test_the_figure_shows_every_candidate_against_its_cost(uncertain: bs.Posterior) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.use("Agg")
+    found = bs.next_pilot(bs.recommend(uncertain, FLOP), RUNS)
+    ax = bs.plot_pilots(found, ax=Figure().subplots())
+    ax.figure.canvas.draw()
+    dots = ax.collections[-1].get_offsets()
+    assert len(dots) == len(RUNS)
+    np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(found.to_dataframe()["cost_flop"]))
+    assert "UNKNOWN" in ax.get_title(loc="left")

@@ -41,7 +41,7 @@ def first(found: Axes | np.ndarray) -> Axes:
 
 def test_each_figure_has_a_table_twin_and_takes_axes() -> None:
     figures = [n for n in dir(plots) if n.startswith("plot_") and not n.endswith("_data")]
-    assert sorted(figures) == sorted([*NAMES, "plot_calibration"])
+    assert sorted(figures) == sorted([*NAMES, "plot_calibration", "plot_pilots"])
     for name in figures:
         assert callable(getattr(plots, f"{name}_data"))
         assert inspect.signature(getattr(plots, name)).parameters["ax"].kind is inspect.Parameter.KEYWORD_ONLY

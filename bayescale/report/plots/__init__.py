@@ -12,6 +12,8 @@ from bayescale.report.plots.frontier import plot_tokens_per_parameter as plot_to
 from bayescale.report.plots.frontier import plot_tokens_per_parameter_data as plot_tokens_per_parameter_data
 from bayescale.report.plots.letters import plot_posterior as plot_posterior
 from bayescale.report.plots.letters import plot_posterior_data as plot_posterior_data
+from bayescale.report.plots.pilots import plot_pilots as plot_pilots
+from bayescale.report.plots.pilots import plot_pilots_data as plot_pilots_data
 from bayescale.report.plots.runs import plot_fit as plot_fit
 from bayescale.report.plots.runs import plot_fit_data as plot_fit_data
 from bayescale.report.plots.runs import plot_residuals as plot_residuals
