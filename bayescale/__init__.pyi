@@ -49,6 +49,7 @@ from .posterior.fitting import fit as fit
 from .posterior.follow import Followed as Followed
 from .posterior.follow import follow as follow
 from .posterior.ledger import Ledger as Ledger
+from .posterior.link_store import load_link as load_link
 from .posterior.linked import Linked as Linked
 from .posterior.linking import fit_link as fit_link
 from .posterior.many import fit_many as fit_many

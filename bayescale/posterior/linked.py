@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import jax
@@ -221,6 +222,12 @@ class Linked:
             "metadata": dict(self.metadata),
             "results": results,
         }
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything, the law's fit included, as one netCDF file; see `bayescale.load_link`."""
+        from bayescale.posterior.link_store import save
+
+        return save(self, path)
 
     def __repr__(self) -> str:
         return _show.text(self)

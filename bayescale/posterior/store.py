@@ -6,11 +6,12 @@ looked up among those that are installed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +85,31 @@ def save(posterior: Posterior, path: str | Path) -> Path:
     FileNotFoundError
         If the folder does not exist.
     """
-    path = Path(path)
+    return write(as_tree(posterior), path)
+
+
+def as_tree(posterior: Posterior) -> xr.DataTree:
+    """A posterior as it is written; ValueError as in `save`."""
     if posterior.runs is None:
         raise ValueError("A published law is not saved; it is had by its name, published(name).")
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} does not exist; {path.name} was not written.")
-    config, columns = _config(posterior), _columns(posterior.runs.table)
-    root = xr.Dataset({"bayescale": ((), json_text(config))}, attrs={"schema_version": SCHEMA})
     tree = posterior.tree.copy()
-    tree.dataset = root
-    tree["runs"] = xr.DataTree(columns)
+    tree.dataset = root(_config(posterior))
+    tree["runs"] = xr.DataTree(_columns(posterior.runs.table))
     if posterior.law_alone:
         tree["law_alone"] = posterior.law_alone.tree.copy()
+    return tree
+
+
+def root(config: Mapping[str, Any]) -> xr.Dataset:
+    """What stands at the root of a file: all that is no array."""
+    return xr.Dataset({"bayescale": ((), json_text(config))}, attrs={"schema_version": SCHEMA})
+
+
+def write(tree: xr.DataTree, path: str | Path) -> Path:
+    """Write to a temporary name, then move into place; FileNotFoundError if the folder does not exist."""
+    path = Path(path)
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"The folder {path.parent} does not exist; {path.name} was not written.")
     with put(path) as part:
         tree.to_netcdf(part, engine="h5netcdf")
     return path
@@ -111,6 +125,15 @@ def load(path: str | Path) -> Posterior:
     ValueError
         If it is not a saved fit, is damaged, or was written by a later version.
     """
+    tree, config = read(path)
+    if config.get("kind"):
+        raise ValueError(f"{path} holds a {config['kind']}, with its law's fit inside; read it with load_link(path).")
+    with whole(path):
+        return _posterior(tree, config)
+
+
+def read(path: str | Path) -> tuple[xr.DataTree, dict[str, Any]]:
+    """The arrays of a file and what stands at its root; errors as in `load`."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no saved fit {path}; `bayescale fit RUNS -o {path}` makes one.")
@@ -122,10 +145,22 @@ def load(path: str | Path) -> Posterior:
         raise ValueError(f"{path} is not a fit saved by bayescale, or is damaged ({problem}).") from problem
     if version > SCHEMA:
         raise ValueError(f"{path} has schema version {version}; this bayescale reads up to {SCHEMA}. Update bayescale.")
+    with whole(path):
+        return tree, json.loads(text)
+
+
+@contextlib.contextmanager
+def whole(path: str | Path) -> Iterator[None]:
+    """ValueError that names the file, where something within it is missing or unreadable."""
     try:
-        return _posterior(tree, json.loads(text))
+        yield
     except (KeyError, TypeError, json.JSONDecodeError) as problem:
         raise ValueError(f"{path} is damaged ({problem!r}).") from problem
+
+
+def of_tree(tree: xr.DataTree) -> Posterior:
+    """A posterior from what `as_tree` made of it."""
+    return _posterior(tree, json.loads(str(tree.dataset["bayescale"].values)))
 
 
 def _posterior(tree: xr.DataTree, c: Mapping[str, Any]) -> Posterior:
@@ -174,9 +209,9 @@ def _fitted(posterior: Posterior) -> dict[str, Any]:
                 "per_parameter": dict(m.pooling.per_parameter),
             },
             "noise": type(m.noise).__name__,
-            "priors": _named_priors(m.priors),
+            "priors": named_priors(m.priors),
             **({"shocks": [dataclasses.asdict(s) for s in m.shocks]} if m.shocks else {}),
-            "drift": m.drift and {**dataclasses.asdict(m.drift), "priors": _named_priors(m.drift.priors)},
+            "drift": m.drift and {**dataclasses.asdict(m.drift), "priors": named_priors(m.drift.priors)},
         },
         "checks": [c.to_dict() for c in posterior.checks],
         "gate": [c.to_dict() for c in posterior.gate],
@@ -211,11 +246,11 @@ def fingerprint(recipe: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _named_priors(priors: Mapping[str, Prior | Fixed]) -> dict[str, Any]:
+def named_priors(priors: Mapping[str, Prior | Fixed]) -> dict[str, Any]:
     return {k: {"prior": type(v).__name__, **dataclasses.asdict(v)} for k, v in priors.items()}
 
 
-def _priors(named: Mapping[str, Any]) -> dict[str, Any]:
+def priors(named: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: PRIORS[settings["prior"]](**{k: v for k, v in settings.items() if k != "prior"})
         for name, settings in named.items()
@@ -227,9 +262,9 @@ def _model(c: Mapping[str, Any]) -> Model:
     kind = POOLINGS[c["pooling"]["kind"]]
     chosen = kind() if kind is pooling.Complete else kind(c["pooling"]["by"], c["pooling"]["per_parameter"])
     law = dataclasses.replace(laws.get(c["law"]), **c["law_settings"])  # type: ignore[type-var]
-    told = Drift(**{**drift, "priors": _priors(drift["priors"])}) if drift else None
+    told = Drift(**{**drift, "priors": priors(drift["priors"])}) if drift else None
     shared = [Shocks(**s) for s in c.get("shocks", ())]  # absent where there are none
-    return Model(law, chosen, NOISES[c["noise"]](), _priors(c["priors"]), told, shared)
+    return Model(law, chosen, NOISES[c["noise"]](), priors(c["priors"]), told, shared)
 
 
 def _columns(table: pd.DataFrame) -> xr.Dataset:

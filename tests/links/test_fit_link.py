@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +110,26 @@ def test_names_are_escaped(law: bs.Posterior) -> None:
         assert "flat&lt;i&gt;" in html
         assert "<b>x" not in html
         assert "<i>" not in html
+
+
+def test_a_saved_link_comes_back_whole(linked: bs.Linked, tmp_path: Path) -> None:
+    """One file holds link, law and scores; the same forecast bit for bit."""
+    found = bs.load_link(linked.save(tmp_path / "link.nc"))
+    assert found.model == linked.model
+    assert (found.verdicts, found.checks, found.unpredictable) == (linked.verdicts, linked.checks, linked.unpredictable)
+    assert found.to_dict() == linked.to_dict()
+    plan = {"n_params": 1e10, "n_tokens": 2e11}
+    np.testing.assert_array_equal(found.predict(plan).new_run, linked.predict(plan).new_run)
+    assert repr(found) == repr(linked)
+
+
+def test_a_link_is_no_fit_and_a_fit_no_link(linked: bs.Linked, law: bs.Posterior, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"holds a link.*read it with load_link"):
+        bs.load(linked.save(tmp_path / "link.nc"))
+    with pytest.raises(ValueError, match=r"holds a fit and no link; read it with load\(path\)"):
+        bs.load_link(law.save(tmp_path / "fit.nc"))
+    with pytest.raises(FileNotFoundError):
+        linked.save(tmp_path / "none" / "link.nc")
 
 
 def test_runs_alone_give_scores_of_losses_only() -> None:
