@@ -76,7 +76,7 @@ def of_letters(posterior: Posterior, why: str) -> tuple[str, ...]:
 
 def health(diagnostics: str, beyond: str | None, factor: float) -> str:
     """What an answer is worth."""
-    where = f"what is asked lies {'up to ' if factor > 1 else ''}{reach(factor)}. " if factor else ""
+    where = f"what is asked {'reaches' if factor > 1 else 'lies'} {reach(factor)}. " if factor else ""
     return f"{where.capitalize()}{_first(SAMPLING[diagnostics])}; {GATE[beyond]}."
 
 

@@ -21,6 +21,7 @@ from bayescale.posterior.scorecard import Backtest
 from bayescale.report import answers, show
 from bayescale.report.document import Document, Figure, Section, sections
 from bayescale.report.evidence import evidence
+from bayescale.report.planner import Planner, round_budgets
 from bayescale.report.plans import forecast_page, frontier_page, left_over, named, notes
 from bayescale.report.plots import plot_calibration, plot_frontier, plot_tokens_per_parameter
 from bayescale.report.recommendations import about_plan, plan_parts
@@ -29,7 +30,6 @@ from bayescale.report.words import kind, law_name, number, status
 
 DECADES = (0, 1, 2)  # beyond the largest run, that a fit's report looks at
 GROUPS = 3  # of which choices are looked at one by one
-CURVE = 25  # budgets of a figure
 
 
 @functools.singledispatch
@@ -71,6 +71,7 @@ def _of_plan(plan: Plan) -> Document:
         at=fixed,
         level=plan.level,
     )
+    wide = _wide(over)
     return Document(
         f"Recommendation: {about_plan(plan, found)[0]}",
         status(plan.diagnostics, posterior.checks, plan.warning),
@@ -88,7 +89,8 @@ def _of_plan(plan: Plan) -> Document:
                         *parts["mind"],
                     ],
                 ),
-                _frontier(over, "The compute-optimal frontier around it, constraints aside"),
+                _ahead(wide, plan.flop),
+                _frontier(over, wide, "The compute-optimal frontier around it, constraints aside"),
                 Section("regret", "Regret, and the flat band", _regret(plan, found)),
                 Section("sensitivity", "Sensitivity", parts["sensitivity"]),
                 Section("decision", "What the decision takes for granted", parts["assumptions"]),
@@ -119,7 +121,7 @@ def _scored(found: Any, drawn: bool = True) -> Document:
 
 def _budgets(title: str, frontier: Frontier, asked: int) -> Document:
     """The report of a fit at some budgets; the answer is of the first ``asked``."""
-    fit = frontier.fit
+    fit, wide = frontier.fit, _wide(frontier)
     plans = [] if fit is None else _plans(frontier)
     choices: list[Any] = [part for plan in plans for part in _choice(plan)]
     regrets: list[Any] = [part for plan in plans for part in _regret(plan, plan.to_dict())]
@@ -134,7 +136,8 @@ def _budgets(title: str, frontier: Frontier, asked: int) -> Document:
         [
             *sections(
                 Section("recommendation", "Recommendation", [*choices, *(more if choices else [])]),
-                _frontier(frontier, "Compute-optimal size and tokens over budgets"),
+                _ahead(wide, float(frontier.budgets[0])),
+                _frontier(frontier, wide, "Compute-optimal size and tokens over budgets"),
                 Section("forecast", "Loss forecast", [] if fit is None else _forecast(frontier, fit)),
                 Section("regret", "Regret, and the flat band", regrets),
                 Section("sensitivity", "Sensitivity", movers),
@@ -144,10 +147,13 @@ def _budgets(title: str, frontier: Frontier, asked: int) -> Document:
     )
 
 
-def _frontier(frontier: Frontier, heading: str) -> Section:
+def _ahead(wide: Frontier | None, asked: float) -> Section | None:
+    return None if wide is None else Section("ahead", "Plan ahead", [Planner(wide, asked)])
+
+
+def _frontier(frontier: Frontier, wide: Frontier | None, heading: str) -> Section:
     """Tables at the budgets asked, and figures in between."""
     figures = []
-    wide = _wide(frontier)
     if wide is not None:
         band = f"median, 50 % and {kind(frontier.level)} bands"
         figures = [
@@ -158,16 +164,19 @@ def _frontier(frontier: Frontier, heading: str) -> Section:
 
 
 def _wide(frontier: Frontier) -> Frontier | None:
-    """The same over all compute from the fitted runs to the largest budget."""
+    """The same over all compute, from a tenth of the largest run's to far beyond it, and all that is asked."""
     fit = frontier.fit
     if fit is None:
         return None
-    ends = [*frontier.budgets, fit.largest["flop"]]
-    budgets = np.geomspace(min(ends) / 10, max(ends), CURVE)
+    largest = fit.largest["flop"]
+    budgets = round_budgets(min(*frontier.budgets, largest / 10), max(*frontier.budgets, largest * 10.0 ** DECADES[-1]))
     groups = [_chosen(fit, label) for label in frontier.groups]
     held = {name: value for name, value in frontier.conditions.items() if name in fit.law.conditions}
     group = None if groups == [None] else groups
-    return allocate(fit, budgets, rule=frontier.rule, group=group, at=held, level=frontier.level)
+    try:
+        return allocate(fit, budgets, rule=frontier.rule, group=group, at=held, level=frontier.level)
+    except ValueError:  # some lie outside the law's domain: those that were asked for do not
+        return frontier
 
 
 def _chosen(fit: Posterior, label: str | None) -> Any:

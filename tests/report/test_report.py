@@ -26,7 +26,7 @@ HOSTILE = [
     "</script><b>",
     "a|b",
 ]
-SECTIONS = ["recommendation", "frontier", "forecast", "regret", "sensitivity", "data", "law", "diagnostics"]
+SECTIONS = ["recommendation", "ahead", "frontier", "forecast", "regret", "sensitivity", "data", "law", "diagnostics"]
 SECTIONS += ["assumptions", "checklist", "provenance"]
 
 
@@ -124,8 +124,9 @@ def test_the_answer_of_a_plan_is_the_plan(plan: bs.Plan) -> None:
     assert "90 % equal-tailed" in first
     assert re.search(r"mean loss is expected at [\d.]+ \[[\d.]+, [\d.]+\], a run like it at", second)
     assert "times the largest run" in third
-    assert [s.name for s in document(plan).sections][:5] == [
+    assert [s.name for s in document(plan).sections][:6] == [
         "recommendation",
+        "ahead",
         "frontier",
         "regret",
         "sensitivity",
