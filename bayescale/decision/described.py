@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypedDict, get_args, get_origin
 
-from bayescale.decision import fits, target
+from bayescale.decision import fits, scored, target
 from bayescale.decision.budget import Budget
 from bayescale.decision.constraint import Constraint
 from bayescale.decision.hardware import Hardware
@@ -30,7 +30,7 @@ from bayescale.model.pooling import NewGroup, PopulationMean
 from bayescale.parameter import Z90, Prior
 from bayescale.runs.flops import ComputeRule
 
-NOUNS = (fits, target)  # files whose constraints are known once they are imported
+NOUNS = (fits, scored, target)  # files whose nouns are known once they are imported
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

@@ -54,6 +54,7 @@ def plan_entry(plan: Plan) -> dict[str, Any]:
         "choice": _chosen(plan),
         "n_params_monte_carlo_error_share": error,
         "reach": {"loss": {name: plan.interval(draws) for name, draws in plan.reach.items()}},
+        **_scores(plan),
         "optima": {name: plan.interval(draws) for name, draws in plan.optima.items()},
         "regret_loss": plan.interval(plan.regret),
         "compute_wasted": plan.interval(plan.wasted),
@@ -74,6 +75,12 @@ def plan_entry(plan: Plan) -> dict[str, Any]:
         "assumptions": plan.assumptions,
         "law_alone": plan.law_alone and _brief(plan.law_alone),
     }
+
+
+def _scores(plan: Plan) -> dict[str, Any]:
+    """Intervals of what is scored, shares of 1; nothing where no link is read."""
+    told = {task: {k: plan.interval(v) for k, v in drawn.items()} for task, drawn in plan.scores.items()}
+    return {"scores": told} if told else {}
 
 
 def unit(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 
 from bayescale.decision.uncertain import Distribution
 
+FITS = "bayescale.posterior."  # what was fitted is told by the path of its file
 PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
 
 
@@ -60,6 +61,8 @@ def parts(kind: Any) -> Iterator[Any]:
 def nouns(kind: Any) -> dict[str, Any]:
     """The nouns that a kind stands for, by their words: itself, or all below it where it is abstract."""
     if not isinstance(kind, type) or kind in PLAIN or kind in (Distribution, NoneType):
+        return {}
+    if kind.__module__.startswith(FITS):
         return {}
     if not inspect.isabstract(kind):
         return {word(kind): kind} if kind.__module__.startswith("bayescale.") else {}

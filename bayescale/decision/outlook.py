@@ -94,7 +94,7 @@ class Outlook:
     @property
     def size(self) -> int:
         """Number of draws looked at."""
-        return self._all if self.some is None else len(self.some)
+        return self.total if self.some is None else len(self.some)
 
     @cached_property
     def surface(self) -> Surface:
@@ -102,8 +102,8 @@ class Outlook:
         plain = {k: float(v) for k, v in self.settled.items() if isinstance(v, Real)}
         surface = self.posterior.surface(self.group, conditions(self.law, plain))
         drawn = {held_at(k): self.drawn_all(k, v) for k, v in self.settled.items() if k not in plain}
-        letters = {k: self._kept(v) for k, v in {**surface.letters, **drawn}.items()}
-        return replace(surface, letters=letters, path=None if surface.path is None else self._kept(surface.path))
+        letters = {k: self.kept(v) for k, v in {**surface.letters, **drawn}.items()}
+        return replace(surface, letters=letters, path=None if surface.path is None else self.kept(surface.path))
 
     @cached_property
     def scatter(self) -> np.ndarray:
@@ -115,21 +115,22 @@ class Outlook:
         if "noise" not in values:
             return np.zeros((self.size, 1))
         rng = np.random.default_rng([self.seed, 3])
-        mean, size = np.zeros((self._all, 1)), np.full(1, self.posterior.reference[self.law.size])
-        return self._kept(scattered(self.posterior, values, mean, size, rng))
+        mean, size = np.zeros((self.total, 1)), np.full(1, self.posterior.reference[self.law.size])
+        return self.kept(scattered(self.posterior, values, mean, size, rng))
 
     @cached_property
-    def _all(self) -> int:
+    def total(self) -> int:
+        """Number of the posterior's draws."""
         return len(next(iter(self.posterior.coefficients(self.group).values())))
 
     def draws(self, name: str, value: Any) -> np.ndarray:
         """Draws (S, 1) of an uncertain input, the same for one name wherever it is asked."""
-        return self._kept(self.drawn_all(name, value))[:, None]
+        return self.kept(self.drawn_all(name, value))[:, None]
 
     def drawn_all(self, name: str, value: Any) -> np.ndarray:
         """The same for all draws, (S,)."""
         if name not in self.drawn:
-            self.drawn[name] = uncertain.draws(name, value, self._all, self.seed)
+            self.drawn[name] = uncertain.draws(name, value, self.total, self.seed)
         return self.drawn[name]
 
     def among(self, some: np.ndarray) -> Outlook:
@@ -170,5 +171,6 @@ class Outlook:
         with jax.enable_x64(True):
             return np.broadcast_to(np.asarray(losses(self.surface.law)(letters, run)), shape)[:, :n]
 
-    def _kept(self, values: np.ndarray) -> np.ndarray:
+    def kept(self, values: np.ndarray) -> np.ndarray:
+        """Of an array over all draws, those that are looked at."""
         return values if self.some is None else values[self.some]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayescale import _show
-from bayescale.decision import consequences, entries, uncertain
+from bayescale.decision import consequences, entries, scored, uncertain
 from bayescale.decision.budget import Budget
 from bayescale.decision.constraint import Constraint
 from bayescale.decision.cost import CURRENCIES, training_cost
@@ -21,9 +21,12 @@ from bayescale.decision.rivals import rivals
 from bayescale.decision.search import Infeasible, Problem, best
 from bayescale.decision.target import Target
 from bayescale.frontier.intervals import flat, interval, quantiles
+from bayescale.posterior.diagnostics import overall
 from bayescale.posterior.gate import HOLLOW
+from bayescale.posterior.score_forecast import MEAN
 
 if TYPE_CHECKING:
+    from bayescale.posterior.linked import Linked
     from bayescale.posterior.posterior import Posterior
 
 
@@ -106,8 +109,8 @@ class Plan:
 
     @property
     def diagnostics(self) -> str:
-        """PASS, FAIL or UNKNOWN: whether the fit's sampling may be relied on."""
-        return self.posterior.status
+        """PASS, FAIL or UNKNOWN: whether the sampling of the fit, and of a link that is read, may be relied on."""
+        return overall((*self.posterior.checks, *(c for linked, _ in self._scored for c in linked.checks)))
 
     @property
     def standing(self) -> str:
@@ -124,6 +127,18 @@ class Plan:
         """Draws (S,) of the mean loss at the choice, and of the loss of the run that is made."""
         mean, run = consequences.reached(self.problem.outlook, self.choice)
         return {"mean": mean, "new_run": run}
+
+    @property
+    def _scored(self) -> list[tuple[Linked, str | None]]:
+        return scored.asked(self.problem.objective, self.problem.constraints)
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, np.ndarray]]:
+        """By task that objective or constraints read: draws (S,) of its mean score at the choice, and of the run's."""
+        found = {}
+        for linked, task in self._scored:
+            found[task or MEAN] = scored.scores(self.problem.outlook, self.choice, linked, task)
+        return found
 
     @cached_property
     def optima(self) -> dict[str, np.ndarray]:
@@ -214,6 +229,7 @@ class Plan:
             f"a run costs {outlook.rule}",
             f"as small as possible: {self.problem.objective}; spread weighed by: {self.problem.risk}",
             *(f"kept: {each}" for each in self.problem.constraints),
+            *(f"score, {task or MEAN}: {linked.basis}" for linked, task in self._scored),
             *([f"sizes to choose from: {len(self.problem.shapes)}"] if self.problem.shapes is not None else []),
             *([f"hardware: {self.hardware.chip.name}, {self.hardware.chip.source}"] if self.hardware else []),
             *(f"{name}: {said}" for name, said in drawn.items()),

@@ -18,6 +18,7 @@ from bayescale.decision.objective import Compute, Loss, read_objective
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.plan import Plan
 from bayescale.decision.risk import Mean, check_draws, read_risk
+from bayescale.decision.scored import ScoreTarget
 from bayescale.decision.search import Infeasible, Problem, best
 from bayescale.decision.target import Target
 from bayescale.frontier import solve
@@ -54,7 +55,7 @@ def recommend(
     ----------
     posterior : Posterior
         A fit, or a published law.
-    goal : Budget, number of FLOPs, Target, or another Constraint
+    goal : Budget, number of FLOPs, Target, ScoreTarget, or another Constraint
         What may be spent, or what has to be reached.
     objective : Objective or callable, optional
         What is as small as possible; by default `Loss` under a budget, `Compute` for a target.
@@ -103,7 +104,7 @@ def recommend(
     draws = len(next(iter(posterior.coefficients(group).values())))
     limit = _goal(posterior, goal, rule, seed, draws)
     if objective is None:
-        objective = Compute() if isinstance(limit, Target) else Loss()
+        objective = Compute() if isinstance(limit, Target | ScoreTarget) else Loss()
     kept = (limit, *_constraints(constraints))
     wanted, shapes = read_objective(objective), _shapes(posterior, sizes)
     found = [

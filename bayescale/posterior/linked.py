@@ -94,6 +94,12 @@ class Linked:
         """Lowest loss of a run that was scored: below it the link extrapolates."""
         return float(self.scores.table["loss"].to_numpy(float).min())
 
+    @property
+    def basis(self) -> str:
+        """What its scores rest on, in a sentence."""
+        left = f"; unpredictable and left out: {', '.join(self.unpredictable)}" if self.unpredictable else ""
+        return f"link {type(self.link).__name__} of {len(self.tasks)} tasks, diagnostics {overall(self.checks)}{left}"
+
     def named(self, task: str) -> Task:
         """A task that has a link.
 
@@ -108,6 +114,7 @@ class Linked:
             raise ValueError(f"No task is called {task!r}; those with a link are {', '.join(self.tasks)}.")
         return self.scores.tasks[task]
 
+    @functools.cache  # noqa: B019  (a link is frozen and few are alive)
     def values(self, size: int | None = None, seed: int = 0) -> dict[str, np.ndarray]:
         """Draws of the link's parameters and of its noise: arrays (draws, tasks).
 
@@ -126,10 +133,10 @@ class Linked:
             out[p.name] = whole[picked]
         return out
 
-    def shares(self, values: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
+    def shares(self, values: Mapping[str, np.ndarray], loss: np.ndarray, tasks: slice = slice(None)) -> np.ndarray:
         """Mean score at losses (S, M), with the draws (S, tasks) that stand beside them: array (S, M, tasks)."""
-        own = {p.name: values[p.name][:, None] for p in self.link.parameters}
-        reference = {"loss": np.float64(self.info["loss_center"]), "chance": self.chance}
+        own = {p.name: values[p.name][:, None, tasks] for p in self.link.parameters}
+        reference = {"loss": np.float64(self.info["loss_center"]), "chance": self.chance[tasks]}
         with jax.enable_x64(True):
             return np.asarray(_shares(self.link)(own, np.asarray(loss, float)[..., None], reference))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -169,36 +169,51 @@ def draws(
 
     Arrays (S, M, tasks + 1), the mean over tasks last.
     """
-    size = len(loss)
-    values = linked.values(size, seed)
-    questions = np.array([asked(linked, task) for task in linked.tasks])
+    values = linked.values(len(loss), seed)
     mean = linked.shares(values, loss)
     run = mean if log_loss is None else linked.shares(values, np.exp(log_loss))
-    run = with_scatter(linked, run, values, questions, rng)
-    return _with_mean(mean), _with_mean(run)
+    return _with_mean(mean), _with_mean(scatter(linked, values, loss.shape, rng).on(linked, run))
 
 
-def asked(linked: Linked, task: str) -> float:
-    """Number of questions behind a score at a task, as a rule; NaN where that is not known."""
-    t = linked.scores.table
-    return float(t.loc[t["task"] == task, "questions"].median())
+@final
+@dataclass(frozen=True)
+class Scatter:
+    """How far runs score from their links: log odds ``away``, and standard ``sampling`` of questions (S, M, tasks)."""
+
+    away: np.ndarray
+    sampling: np.ndarray
+
+    def on(self, linked: Linked, share: np.ndarray, tasks: slice = slice(None)) -> np.ndarray:
+        """Scores as they are measured, where they would be ``share`` (S, M, tasks) without it."""
+        questions = np.array([_asked(linked, task) for task in linked.tasks[tasks]])
+        h = score.half(questions)
+        away = self.away[..., tasks] + score.sampling(share, questions) * self.sampling[..., tasks]
+        with np.errstate(over="ignore"):
+            return score.from_log_odds(np.asarray(score.to_log_odds(share, h)) + away, h)
+
+    def kept(self, keep: Callable[[np.ndarray], np.ndarray]) -> Scatter:
+        """Of some draws only."""
+        return Scatter(keep(self.away), keep(self.sampling))
 
 
-def with_scatter(
-    linked: Linked, share: np.ndarray, values: Mapping[str, np.ndarray], questions: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Scores (S, M, tasks) as they are measured: with the scatter of the run, part of which all tasks share."""
-    h, noise, shared = score.half(questions), linked.model.noise, linked.info["shared"]
+def scatter(
+    linked: Linked, values: Mapping[str, np.ndarray], shape: tuple[int, ...], rng: np.random.Generator
+) -> Scatter:
+    """Draws of it for ``shape`` (S, M), part of which all tasks of a run share."""
+    noise, shared, whole = linked.model.noise, linked.info["shared"], (*shape, len(linked.tasks))
     scale = values["noise"][:, None]
     unit = {k: v[:, None] for k, v in values.items()} | {"noise": np.ones_like(scale)}
-    common = {k: v[..., :1] for k, v in unit.items()}
-    zero = np.zeros(share.shape)
-    own = noise.simulate(rng, zero, unit, 0.0)
-    whole = noise.simulate(rng, zero[..., :1], common, 0.0)
-    with np.errstate(over="ignore"):
-        away = scale * (np.sqrt(1 - shared) * own + np.sqrt(shared) * whole)
-        away += score.sampling(share, questions) * rng.standard_normal(share.shape)
-        return score.from_log_odds(np.asarray(score.to_log_odds(share, h)) + away, h)
+    own = noise.simulate(rng, np.zeros(whole), unit, 0.0)
+    common = noise.simulate(rng, np.zeros((*shape, 1)), {k: v[..., :1] for k, v in unit.items()}, 0.0)
+    away = scale * (np.sqrt(1 - shared) * own + np.sqrt(shared) * common)
+    return Scatter(away, rng.standard_normal(whole))
+
+
+def _asked(linked: Linked, task: str) -> float:
+    """Number of questions behind a score at a task, as a rule; NaN where that is not known."""
+    t = linked.scores.table
+    known = t.loc[t["task"] == task, "questions"].dropna().to_numpy(float)
+    return float(np.median(known)) if known.size else np.nan
 
 
 def _with_mean(scores: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from bayescale.decision.budget import UNITS
 from bayescale.decision.plan import Plan
 from bayescale.report.plans import largest, notes, short
 from bayescale.report.tables import Notes, Page, Table
-from bayescale.report.words import count, interval, kind, number, reach, status
+from bayescale.report.words import count, interval, kind, number, printable, reach, status
 
 MOVERS = 5  # unknowns of the tornado that are shown
 SMALL = 0.01  # move of log N that is none
@@ -33,6 +33,7 @@ def plan_parts(plan: Plan, found: dict[str, Any]) -> dict[str, list[Table | Note
     """What is said of a plan, by what it is about; ``found`` is its `to_dict`."""
     return {
         "choice": [_choices(plan, found)],
+        "scores": [*_scores(plan, found)],
         "rivals": [_rivals(plan, found)],
         "costs": [*_costs(found)],
         "sensitivity": [_tornado(found)],
@@ -58,6 +59,16 @@ def about_plan(plan: Plan, found: dict[str, Any]) -> list[str]:
             "against the best size, were the law known"
         ]
     return [*lines, _band(plan, found["n_wasting_under_1_percent_params"])]
+
+
+def _scores(plan: Plan, found: dict[str, Any]) -> list[Table]:
+    """What the run scores, where a link is read."""
+    rows = [
+        (printable(task), *(interval(*(of[end] for end in ("median", "lower", "upper"))) for of in score.values()))
+        for task, score in found.get("scores", {}).items()
+    ]
+    caption = f"Scores, shares of 1, median and {kind(plan.level)} interval"
+    return [Table(caption, ("task", "mean", "of the run"), tuple(rows))] if rows else []
 
 
 def _goal(plan: Plan) -> str:
