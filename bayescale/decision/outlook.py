@@ -115,8 +115,7 @@ class Outlook:
         if "noise" not in values:
             return np.zeros((self.size, 1))
         rng = np.random.default_rng([self.seed, 3])
-        mean, size = np.zeros((self.total, 1)), np.full(1, self.posterior.reference[self.law.size])
-        return self.kept(scattered(self.posterior, values, mean, size, rng))
+        return self.kept(scattered(self.posterior, values, np.zeros((self.total, 1)), None, rng))
 
     @cached_property
     def total(self) -> int:

@@ -200,13 +200,13 @@ def scattered(
 ) -> np.ndarray:
     """Log losses (S, K) of new runs whose mean log loss is ``mean``: their scatter and, each its own, shocks.
 
-    ``values`` (S,) are a group's, ``size`` (K,) numbers of parameters.
+    ``values`` (S,) are a group's, ``size`` (K,) numbers of parameters; None is the centre of the table's sizes.
     """
     model, column = posterior.model, {k: v[:, None] for k, v in values.items()}
     out = model.noise.simulate(rng, mean, column, 0.0)
     for each in model.shocks:
         scales = [column[p.name] for p in each.parameters]
-        levers = (1.0, np.log(size / posterior.reference[model.law.size]))
+        levers = (1.0, 0.0 if size is None else np.log(size / posterior.reference[model.law.size]))
         for scale, lever in zip(scales, levers, strict=False):
             out = out + scale * lever * rng.standard_normal(out.shape)
     return out
