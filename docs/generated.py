@@ -87,7 +87,7 @@ def registry() -> str:
         "Read from the package when these pages were built. Each is one value; another of its kind is one new file,",
         "or one new dataclass.",
         "",
-        *folder("Laws", bs.laws.names(), bs.laws.get, "For `fit(runs, ...)` and `--law NAME`.", "laws.md"),
+        *folder("Laws", bs.laws.names(), bs.laws.get, "For `fit(runs, bs.laws.get(NAME))`, `--law NAME`.", "laws.md"),
     ]
     if hasattr(bs, "links"):
         lines += folder("Links", bs.links.names(), bs.links.get, "From a loss to a downstream score.")

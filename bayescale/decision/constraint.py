@@ -31,10 +31,12 @@ class Constraint(ABC):
     """A rule that choices have to keep.
 
     To write one, add a frozen dataclass that gives ``sizes``, ``fewest`` or ``most``, ``__str__``, and the
-    name of the field that holds its limit as ``limit``, of which a larger one allows more.
+    name of the field that holds its limit as ``limit``, of which a larger one allows more. ``reaches`` says
+    that it is about what the run has to reach, not about what it may cost.
     """
 
     limit: ClassVar[str]
+    reaches: ClassVar[bool] = False
 
     def sizes(self, outlook: Outlook) -> Ends:
         """Least and largest size allowed, parameters."""

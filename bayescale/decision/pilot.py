@@ -17,10 +17,9 @@ from bayescale.decision.outlook import Outlook
 from bayescale.decision.pilots import Pilots
 from bayescale.decision.plan import Plan
 from bayescale.decision.preposterior import Evidence, Stake, Worth, worth
-from bayescale.decision.target import Target
 from bayescale.frontier.budgets import read_number
 from bayescale.laws._law import Law
-from bayescale.posterior.inputs import checked
+from bayescale.posterior.inputs import checked, of_runs
 from bayescale.runs.table import Runs
 
 PILOT = 0.01  # share of the plan's compute that a pilot of the grid costs at most, unless told
@@ -53,7 +52,8 @@ def next_pilot(
     candidates : mapping, DataFrame, Runs, pairs, Budget or number, optional
         The law's inputs of each run, as `predict` takes them, or pairs of size and tokens; or what one run may
         cost at most (FLOPs, where it is a number), of which a grid is made: six budgets from a hundredth of that, with
-        2 to 200 tokens per parameter. Unless given, a hundredth of the plan's compute.
+        2 to 200 tokens per parameter, of no smaller size and no fewer tokens than the fit's own runs, below which
+        its law says nothing. Unless given, a hundredth of the plan's compute.
     replicates : int
         How often each run is made.
     batch : int
@@ -70,8 +70,8 @@ def next_pilot(
     Raises
     ------
     ValueError
-        If the plan is for a target, its fit has no scatter, a run is outside the law's domain, a count is not
-        positive, or more compute would not improve the plan, so that its worth has to be told.
+        If the plan is for a target, its fit has no scatter or has shocks, a run is outside the law's domain, a
+        count is not positive, or more compute would not improve the plan, so that its worth has to be told.
     """
     counts = {"replicates": replicates, "batch": batch}
     bad = [f"{k}={v!r}" for k, v in counts.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
@@ -94,7 +94,7 @@ def next_pilot(
 
 
 def _check(plan: Plan, outlook: Outlook) -> None:
-    targets = [each for each in plan.problem.constraints if isinstance(each, Target)]
+    targets = [each for each in plan.problem.constraints if each.reaches]
     if targets:
         raise ValueError(
             f"next_pilot reads a plan for a budget; this one has to reach {targets[0]}. Plan for the budget that it "
@@ -102,6 +102,11 @@ def _check(plan: Plan, outlook: Outlook) -> None:
         )
     if "noise" not in outlook.posterior.values(outlook.group):
         raise ValueError("next_pilot needs a fit that tells how runs scatter; a published law does not. Fit runs.")
+    if outlook.posterior.model.shocks:
+        raise ValueError(
+            "next_pilot reads no fit with shocks: a pilot would share one with no run yet, and tell less than its "
+            "scatter says. Plan from a fit of finished runs without them."
+        )
 
 
 def _greedy(
@@ -158,10 +163,22 @@ def _grid(plan: Plan, most: Any) -> dict[str, np.ndarray]:
     budgets = np.repeat(flop * np.geomspace(SMALLEST, 1.0, BUDGETS), len(RATIOS))
     size = np.sqrt(budgets / (6.0 * np.tile(RATIOS, BUDGETS)))
     tokens = np.asarray(rule.tokens(budgets, size), float)
+    least = _least(plan)
     inside = _within(law, law.size, size) & _within(law, "n_tokens", tokens)
+    inside &= (size >= least[law.size]) & (tokens >= least["n_tokens"])
     if not inside.any():
-        raise ValueError(f"No run of at most {flop:.3g} FLOP lies within the law's domain; name the candidates.")
+        raise ValueError(
+            f"No run of at most {flop:.3g} FLOP is as large as the fit's smallest, {least[law.size]:.3g} parameters "
+            f"and {least['n_tokens']:.3g} tokens, and within the law's domain. Allow more, or name the candidates."
+        )
     return {law.size: _rounded(size[inside]), "n_tokens": _rounded(tokens[inside])}
+
+
+def _least(plan: Plan) -> dict[str, float]:
+    """Smallest size and fewest tokens of the fit's runs; 0 where it has none."""
+    law, runs = plan.posterior.law, plan.posterior.runs
+    found = {law.size: 0.0, "n_tokens": 0.0}
+    return found if runs is None else {k: float(of_runs(law, runs)[k].min()) for k in found}
 
 
 def _within(law: Law, name: str, values: np.ndarray) -> np.ndarray:

@@ -18,9 +18,7 @@ from bayescale.decision.objective import Compute, Loss, read_objective
 from bayescale.decision.outlook import Choices, Outlook
 from bayescale.decision.plan import Plan
 from bayescale.decision.risk import Mean, check_draws, read_risk
-from bayescale.decision.scored import ScoreTarget
 from bayescale.decision.search import Infeasible, Problem, best
-from bayescale.decision.target import Target
 from bayescale.frontier import solve
 from bayescale.frontier.budgets import read_budgets
 from bayescale.posterior.inputs import conditions
@@ -104,7 +102,7 @@ def recommend(
     draws = len(next(iter(posterior.coefficients(group).values())))
     limit = _goal(posterior, goal, rule, seed, draws)
     if objective is None:
-        objective = Compute() if isinstance(limit, Target | ScoreTarget) else Loss()
+        objective = Compute() if limit.reaches else Loss()
     kept = (limit, *_constraints(constraints))
     wanted, shapes = read_objective(objective), _shapes(posterior, sizes)
     found = [

@@ -88,6 +88,7 @@ class ScoreTarget(Constraint):
     task: str | None = None
     probability: float = 0.9
     limit: ClassVar[str] = "score"
+    reaches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         probability("ScoreTarget(score)", self.score)

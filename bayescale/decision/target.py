@@ -36,6 +36,7 @@ class Target(Constraint):
     loss: float
     probability: float = 0.9
     limit: ClassVar[str] = "loss"
+    reaches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("Target(loss)", self.loss, "a loss")

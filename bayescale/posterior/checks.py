@@ -45,7 +45,8 @@ def _fitted(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
 def _shocked(posterior: Posterior, runs: Runs) -> np.ndarray | float:
     """What the shocks of a fit add to the log loss of every run: array (draws, runs)."""
     draws, total = posterior.tree["posterior"].dataset, 0.0
-    log_size = np.log(runs.table["n_params"].to_numpy(float) / posterior.reference.get(posterior.law.size, 1.0))
+    size = posterior.law.size
+    log_size = np.log(of_runs(posterior.law, runs)[size] / posterior.reference[size]) if posterior.model.shocks else 0.0
     for s, each in zip(posterior.model.shocks, shared_by(posterior.model, runs), strict=True):
         for p, lever in zip(s.parameters, (1.0, log_size), strict=False):
             own = draws[f"{p.name}s"].to_numpy()

@@ -99,7 +99,7 @@ class Forecast:
         rows = []
         for row, mean, new in zip(self.runs.to_dict("records"), self.mean, self.new_run, strict=True):
             plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
-            rows.append({**plain, "loss": {"mean": _interval(mean), "new_run": _interval(new)}})
+            rows.append({**plain, "loss": {"mean": interval(mean), "new_run": interval(new)}})
         return rows
 
     def __repr__(self) -> str:
@@ -109,7 +109,8 @@ class Forecast:
         return _show.html(self)
 
 
-def _interval(values: np.ndarray) -> dict[str, float | None]:
+def interval(values: np.ndarray) -> dict[str, float | None]:
+    """Median, lower and upper end by name; None where there is no value."""
     return {k: float(v) if np.isfinite(v) else None for k, v in zip(("median", "lower", "upper"), values, strict=True)}
 
 

@@ -15,7 +15,7 @@ from bayescale.posterior.gate import HOLLOW
 from bayescale.posterior.inputs import checked
 from bayescale.posterior.linked import Linked
 from bayescale.posterior.posterior import Group
-from bayescale.posterior.predict import simulated
+from bayescale.posterior.predict import interval, simulated
 
 MEAN = "mean over tasks"
 
@@ -79,7 +79,7 @@ class ScoreForecast:
             scores: dict[str, Any] = {
                 task: {
                     "predictable": True,
-                    "score": {"mean": _interval(self.mean[i, k]), "new_run": _interval(self.new_run[i, k])},
+                    "score": {"mean": interval(self.mean[i, k]), "new_run": interval(self.new_run[i, k])},
                 }
                 for k, task in enumerate((*self.tasks, MEAN))
             }
@@ -103,10 +103,6 @@ class ScoreForecast:
 
 
 ENDS = ("median", "lower", "upper")
-
-
-def _interval(values: np.ndarray) -> dict[str, float | None]:
-    return {k: float(v) if np.isfinite(v) else None for k, v in zip(ENDS, values, strict=True)}
 
 
 def forecast(linked: Linked, runs: Any, group: Group | list[Group], level: float, seed: int) -> ScoreForecast:

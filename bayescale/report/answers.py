@@ -47,7 +47,7 @@ def of_plan(plan: Plan, found: dict[str, Any]) -> tuple[str, ...]:
     loss = found["reach"]["loss"]
     new = _ends(loss["new_run"])
     wasted, flat = about_plan(plan, found)[-2:]
-    waste = f"It {wasted}, and {flat}" if wasted.startswith("wastes") else flat.capitalize()
+    waste = f"It {wasted}, and {flat}" if wasted.startswith("wastes") else _first(flat)
     run = f", a run like it at {new}" if new != "-" else ""
     return (
         f"Train {count(plan.n_params)} parameters on {count(plan.n_tokens)} tokens, "
@@ -77,7 +77,7 @@ def of_letters(posterior: Posterior, why: str) -> tuple[str, ...]:
 def health(diagnostics: str, beyond: str | None, factor: float) -> str:
     """What an answer is worth."""
     where = f"what is asked {'reaches' if factor > 1 else 'lies'} {reach(factor)}. " if factor else ""
-    return f"{where.capitalize()}{_first(SAMPLING[diagnostics])}; {GATE[beyond]}."
+    return f"{_first(where)}{_first(SAMPLING[diagnostics])}; {GATE[beyond]}."
 
 
 def _first(text: str) -> str:

@@ -64,11 +64,16 @@ def _collection(posterior: Posterior) -> list[tuple[str, str, str]]:
     left = f"; {amount(len(out), 'row')} left out: {some(out)}" if out else "; none left out"
     se = int(np.isfinite(runs.table["loss_se"].to_numpy(float)).sum())
     return [
-        (of, "checkpoints", f"one row a run, taken as finished{left}"),
+        (of, "checkpoints", f"{_rows(posterior)}{left}"),
         (of, "metric", f"loss in {runs.loss_unit}; measurement error given for {amount(se, 'run')}"),
         (of, "evaluation set", _noted(posterior, "evaluation_set")),
         (of, "where the table is", f"{runs.source}, SHA-256 {posterior.info['table_hash'][:12]}…"),
     ]
+
+
+def _rows(posterior: Posterior) -> str:
+    shared = " and ".join(f"of one {s.by}" for s in posterior.model.shocks)
+    return f"rows {shared} share a shock of log loss" if shared else "one row a run, taken as finished"
 
 
 def _fitting(posterior: Posterior) -> list[tuple[str, str, str]]:

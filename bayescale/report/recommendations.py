@@ -163,7 +163,7 @@ def _caution(found: dict[str, Any]) -> list[str]:
         return []
     unit = found["objective"]["unit"]
     if not price["mean_given_up"]:
-        return ["nothing: the choice is the best on average too"]
+        return ["nothing: within the limits, the choice is the best on average too"]
     return [
         f"on average best would be {count(price['neutral_n_params'])} parameters on {count(price['neutral_n_tokens'])} "
         f"tokens; the choice gives up {number(price['mean_given_up'])} {unit} in the mean, and saves "

@@ -56,6 +56,7 @@ def fit_command(posterior: Posterior) -> tuple[str, list[str]]:
     if model.pooling.by:
         words += ["--group-by", model.pooling.by, "--pooling", type(model.pooling).__name__.lower()]
     words += ["--noise", "student-t" if isinstance(model.noise, StudentT) else "gaussian"]
+    words += [w for s in model.shocks for w in ("--shock", f"{s.by}:tilt" if s.tilt else s.by)]
     words += ["--drift", "default" if model.drift else "none", "--engine", info["engine"]]
     words += [w for name in ("chains", "draws") if info["engine"] == "nuts" for w in (f"--{name}", str(info[name]))]
     out = [str(run) for run in runs.left_out["run"]]

@@ -4,7 +4,9 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from decision_stand_in import cloud, posterior
 from scipy.stats import norm
 
@@ -168,6 +170,26 @@ def test_a_law_without_scatter_and_a_target_are_refused(uncertain: bs.Posterior)
         bs.next_pilot(bs.recommend(bs.published("besiroglu-2024"), FLOP), RUNS)
     with pytest.raises(ValueError, match="for a budget"):
         bs.next_pilot(bs.recommend(uncertain, Target(2.1, 0.9)), RUNS)
+
+
+def test_a_fit_with_shocks_is_refused(uncertain: bs.Posterior) -> None:
+    """A pilot shares a shock with no run yet, which its likelihood would have to know."""
+    model = dataclasses.replace(uncertain.model, shocks=(bs.Shocks("seed"),))
+    scales = dict(uncertain.tree["posterior"].data_vars)
+    tree = uncertain.tree.copy()
+    tree["posterior"] = xr.DataTree(xr.Dataset({**scales, "seed_shock": 0 * scales["noise"] + 0.01}))
+    shocked = dataclasses.replace(uncertain, model=model, tree=tree)
+    with pytest.raises(ValueError, match="no fit with shocks"):
+        bs.next_pilot(bs.recommend(shocked, FLOP), RUNS)
+
+
+def test_a_grid_stays_at_or_above_the_fits_own_runs(uncertain: bs.Posterior) -> None:
+    frame = pd.DataFrame({"n_params": [3e8, 1e9], "n_tokens": [5e9, 4e10], "loss": [2.9, 2.5]})
+    plan = bs.recommend(dataclasses.replace(uncertain, runs=bs.read_runs(frame)), FLOP)
+    found = bs.next_pilot(plan, 1e21).runs
+    assert [found["n_params"].min() >= 0.99 * 3e8, found["n_tokens"].min() >= 0.99 * 5e9] == [True, True]
+    with pytest.raises(ValueError, match=r"as large as the fit's smallest, 3e\+08 parameters and 5e\+09 tokens"):
+        bs.next_pilot(plan, 1e18)
 
 
 def test_the_figure_shows_every_candidate_against_its_cost(uncertain: bs.Posterior) -> None:

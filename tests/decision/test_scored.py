@@ -66,6 +66,8 @@ def test_a_target_is_reached_with_its_probability(sure: float) -> None:
     plan = bs.recommend(LAW, ScoreTarget(linked(noise=0.1), 0.6, "b", sure))
     assert (plan.scores["b"]["new_run"] >= 0.6).mean() == pytest.approx(sure, abs=0.006)
     assert plan.problem.objective == bs.recommend(LAW, Target(2.3)).problem.objective
+    with pytest.raises(ValueError, match="reads a plan for a budget"):
+        bs.next_pilot(plan, [(1e9, 2e10)])
 
 
 def test_a_sharp_target_of_a_score_is_the_target_of_its_loss() -> None:

@@ -216,7 +216,8 @@ def test_the_command_of_a_report_makes_the_fit_again(tmp_path: Path, monkeypatch
     table = bs.simulate(
         published("besiroglu-2024"), {"n_params": [1e8, 1e9, 1e8, 1e9], "n_tokens": [1e9, 1e9, 1e10, 1e10]}, seed=1
     )
-    table.rename(columns={"n_params": "how large"}).to_csv("my runs.csv", index=False)
+    table = table.rename(columns={"n_params": "how large"}).assign(day=["a", "a", "b", "b"])
+    table.to_csv("my runs.csv", index=False)
     runs = bs.read_runs("my runs.csv", columns={"n_params": "how large"}, rule=bs.FlopsRule(6.2))
     first = bs.fit(
         runs.without([runs.table["run"][1]]),
@@ -224,6 +225,7 @@ def test_the_command_of_a_report_makes_the_fit_again(tmp_path: Path, monkeypatch
         drift=None,
         priors={"alpha": bs.LogNormal(0.3, 0.1), "beta": bs.Fixed(0.4)},
         engine=bs.FromPrior(draws=4000),
+        shocks=[bs.Shocks("day", tilt=True)],
         seed=3,
     )
     command, unsaid = fit_command(first)
@@ -233,6 +235,8 @@ def test_the_command_of_a_report_makes_the_fit_again(tmp_path: Path, monkeypatch
     again = bs.load("fit.nc")
     assert again.info["table_hash"] == first.info["table_hash"]
     assert np.array_equal(again.coefficients()["A"], first.coefficients()["A"])
+    assert again.model == first.model
+    assert "rows of one day share a shock of log loss" in as_markdown.write(document(first))
 
 
 def test_a_law_without_an_optimum_is_reported_by_its_letters() -> None:
