@@ -119,6 +119,33 @@ def test_given_the_law_u_is_standard_normal_where_noise_is_normal(
     assert np.subtract(energy[1:], energy[0]) == pytest.approx(0.5, abs=1e-6)
 
 
+def test_a_pilot_changes_coordinates_and_not_the_posterior(runs: Runs) -> None:
+    """The density of u is that of the shocks in units of their scales, times the volume of the map between them."""
+    from bayescale.model import shocks
+
+    joint, plain = arrays_of(Model(LAW, drift=None, shocks=TWO), runs)
+    told = shocks.pilot(None, joint.shocks, 1, plain, np.full(len(plain["mask"]), 2e3), np.full(1, 5e-4))
+    data = {**plain, "pilot": {**plain["pilot"], "path": told}}
+    d, rng = 14, np.random.default_rng(4)
+
+    def weights(z: np.ndarray) -> np.ndarray:
+        """Shocks over their scales, (rows of z, d)."""
+        found = energies(Model(LAW, drift=None, shocks=TWO), runs, z, data)[1]
+        sites = (("run_id_shock", "run_id_shocks"), ("budget_shock", "budget_shocks"), ("budget_tilt", "budget_tilts"))
+        return np.concatenate([found["paths"][n] / found["values"][s][:, None] for s, n in sites], axis=1)
+
+    for z in 0.3 * rng.standard_normal((3, size(joint, len(plain["mask"])))):
+        steps = np.concatenate([np.zeros((d, len(z) - d)), np.eye(d)], 1)
+        w = weights(np.concatenate([z[None], z + steps]))
+        volume = np.linalg.slogdet(w[1:] - w[:1])[1]
+        in_u, in_w = (
+            energies(Model(LAW, drift=None, shocks=TWO), runs, at[None], own)[0][0]
+            for at, own in ((z, data), (np.concatenate([z[:-d], w[0]]), plain))
+        )
+        assert abs(volume) > 1
+        assert in_u == pytest.approx(in_w - volume, rel=1e-9)
+
+
 def test_labels_are_a_groups_own(runs: Runs) -> None:
     posterior = fit(runs, LAW, drift=None, pooling=Partial("family"), shocks=TWO, engine=FromPrior(draws=20), seed=1)
     found = posterior.tree["posterior"].dataset
