@@ -22,7 +22,7 @@ import numpy as np
 from bayescale.decision.outlook import Outlook
 from bayescale.decision.risk import LEAST
 from bayescale.decision.search import Problem, lowest
-from bayescale.decision.weighted import risks
+from bayescale.decision.weighted import Weighted, weighted
 from bayescale.model.noise import Noise
 from bayescale.posterior.predict import simulated
 
@@ -83,11 +83,16 @@ class Stake:
 
     def gains(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What choosing anew saves under each set of weights (K, S), and the size then chosen: two arrays (K,)."""
-        found = risks(self.problem.risk, np.column_stack([self.outcomes, self.chosen]), weights)
+        found = self._risks(weights)
         anew, kept = found[:, :-1], found[:, -1]
         if self._smooth and not self.problem.risk.is_convex:
             anew, kept = self._evened(anew)
         return np.maximum(kept - self._least(anew), 0.0), self.size[anew.argmin(axis=1)]
+
+    @functools.cached_property
+    def _risks(self) -> Weighted:
+        """Risks of the choices, and of the one that is made without a pilot, as a function of weights."""
+        return weighted(self.problem.risk, np.column_stack([self.outcomes, self.chosen]))
 
     @property
     def _smooth(self) -> bool:

@@ -14,7 +14,7 @@ import bayescale as bs
 from bayescale.decision.objective import Custom, Loss, Regret
 from bayescale.decision.risk import CVaR, Entropic, Mean, MeanDeviation, Quantile, Worst
 from bayescale.decision.target import Target
-from bayescale.decision.weighted import risks
+from bayescale.decision.weighted import weighted
 
 FLOP = 1e23
 RUNS = [(1e9, 2e11), (1e10, 2e10), (2e9, 4e10), (1e8, 2e9)]
@@ -76,7 +76,7 @@ def test_integer_weights_repeat_draws(risk: object) -> None:
     rng = np.random.default_rng(1)
     x, times = rng.gamma(2.0, size=(300, 3)), rng.integers(1, 4, 300)
     again = np.repeat(x, times, axis=0)
-    found = risks(risk, x, np.stack([times / times.sum(), np.full(300, 1 / 300)]))
+    found = weighted(risk, x)(np.stack([times / times.sum(), np.full(300, 1 / 300)]))
     assert found[0] == pytest.approx(risk.of(again), rel=0.02 if isinstance(risk, Quantile) else 1e-9)
     assert found[1] == pytest.approx(risk.of(x), rel=1e-9)
 
